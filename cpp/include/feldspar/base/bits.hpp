@@ -1,0 +1,53 @@
+// Sets of rows as packed bits: 64 rows a word, unused bits of the last word always zero.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace feldspar {
+
+using Word = std::uint64_t;
+inline constexpr std::size_t kWordBits = 64;
+
+constexpr std::size_t words_for(std::size_t bits) noexcept {
+  return (bits + kWordBits - 1) / kWordBits;
+}
+
+// The used bits of the last word of a set of `bits` rows.
+constexpr Word tail_mask(std::size_t bits) noexcept {
+  const std::size_t used = bits % kWordBits;
+  return used == 0 ? ~Word{0} : (Word{1} << used) - 1;
+}
+
+inline bool test_bit(std::span<const Word> words, std::size_t i) noexcept {
+  return (words[i / kWordBits] >> (i % kWordBits)) & 1;
+}
+
+inline void set_bit(std::span<Word> words, std::size_t i) noexcept {
+  words[i / kWordBits] |= Word{1} << (i % kWordBits);
+}
+
+inline std::size_t count_bits(std::span<const Word> words) noexcept {
+  std::size_t count = 0;
+  for (const Word word : words) count += static_cast<std::size_t>(std::popcount(word));
+  return count;
+}
+
+// Calls visit(row) for every member, in ascending order.
+template <class Visit>
+void for_each_bit(std::span<const Word> words, Visit&& visit) {
+  for (std::size_t w = 0; w < words.size(); ++w)
+    for (Word rest = words[w]; rest != 0; rest &= rest - 1)
+      visit(w * kWordBits + static_cast<std::size_t>(std::countr_zero(rest)));
+}
+
+// All `bits` rows.
+inline void fill_bits(std::span<Word> words, std::size_t bits) noexcept {
+  for (Word& word : words) word = ~Word{0};
+  if (!words.empty()) words.back() = tail_mask(bits);
+}
+
+}  // namespace feldspar

@@ -1,0 +1,128 @@
+// Four doubles that are computed with as one: a thin name for the compiler's own vector types, with
+// a plain struct where there are none. Arithmetic, comparison and select work lane by lane, so
+// results do not depend on whether the compiler maps a Pack to one AVX register, two SSE registers
+// or a loop.
+//
+// select(), bits_of() and from_bits() also take single doubles, so that one formula serves both.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <feldspar/base/simd.hpp>
+
+namespace feldspar {
+
+inline constexpr std::size_t kPackSize = 4;
+
+#if defined(__GNUC__)
+typedef double Pack __attribute__((vector_size(32)));
+typedef std::uint64_t PackBits __attribute__((vector_size(32)));
+
+FELDSPAR_ALWAYS_INLINE Pack broadcast(double x) noexcept { return Pack{x, x, x, x}; }
+FELDSPAR_ALWAYS_INLINE PackBits broadcast_bits(std::uint64_t x) noexcept {
+  return PackBits{x, x, x, x};
+}
+template <class Mask>
+FELDSPAR_ALWAYS_INLINE Pack select(Mask mask, Pack yes, Pack no) noexcept {
+  return mask ? yes : no;
+}
+FELDSPAR_ALWAYS_INLINE PackBits bits_of(Pack x) noexcept { return (PackBits)x; }
+FELDSPAR_ALWAYS_INLINE Pack from_bits(PackBits x) noexcept { return (Pack)x; }
+#else
+struct PackBits {
+  std::uint64_t lane[kPackSize];
+};
+struct Pack {
+  double lane[kPackSize];
+};
+
+namespace detail {
+template <class Out, class In, class Function>
+FELDSPAR_ALWAYS_INLINE Out each_lane(const In& a, const In& b, Function function) noexcept {
+  Out out{};
+  for (std::size_t i = 0; i < kPackSize; ++i) out.lane[i] = function(a.lane[i], b.lane[i]);
+  return out;
+}
+}  // namespace detail
+
+FELDSPAR_ALWAYS_INLINE Pack broadcast(double x) noexcept { return {{x, x, x, x}}; }
+FELDSPAR_ALWAYS_INLINE PackBits broadcast_bits(std::uint64_t x) noexcept { return {{x, x, x, x}}; }
+inline Pack operator+(Pack a, Pack b) noexcept {
+  return detail::each_lane<Pack>(a, b, [](double x, double y) { return x + y; });
+}
+inline Pack operator-(Pack a, Pack b) noexcept {
+  return detail::each_lane<Pack>(a, b, [](double x, double y) { return x - y; });
+}
+inline Pack operator*(Pack a, Pack b) noexcept {
+  return detail::each_lane<Pack>(a, b, [](double x, double y) { return x * y; });
+}
+inline Pack operator/(Pack a, Pack b) noexcept {
+  return detail::each_lane<Pack>(a, b, [](double x, double y) { return x / y; });
+}
+inline PackBits operator<(Pack a, Pack b) noexcept {
+  return detail::each_lane<PackBits>(a, b, [](double x, double y) { return x < y ? ~0ull : 0ull; });
+}
+inline PackBits operator>(Pack a, Pack b) noexcept { return b < a; }
+inline Pack operator+(Pack a, double b) noexcept { return a + broadcast(b); }
+inline Pack operator+(double a, Pack b) noexcept { return broadcast(a) + b; }
+inline Pack operator-(Pack a, double b) noexcept { return a - broadcast(b); }
+inline Pack operator*(Pack a, double b) noexcept { return a * broadcast(b); }
+inline Pack operator*(double a, Pack b) noexcept { return broadcast(a) * b; }
+inline Pack operator/(double a, Pack b) noexcept { return broadcast(a) / b; }
+inline PackBits operator<(Pack a, double b) noexcept { return a < broadcast(b); }
+inline PackBits operator>(Pack a, double b) noexcept { return a > broadcast(b); }
+inline Pack& operator+=(Pack& a, Pack b) noexcept { return a = a + b; }
+inline PackBits operator+(PackBits a, std::uint64_t b) noexcept {
+  return detail::each_lane<PackBits>(a, broadcast_bits(b), [](auto x, auto y) { return x + y; });
+}
+inline PackBits operator<<(PackBits a, int b) noexcept {
+  for (auto& lane : a.lane) lane <<= b;
+  return a;
+}
+inline PackBits operator>>(PackBits a, PackBits b) noexcept {
+  return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x >> y; });
+}
+inline PackBits operator^(PackBits a, PackBits b) noexcept {
+  return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x ^ y; });
+}
+inline Pack select(PackBits mask, Pack yes, Pack no) noexcept {
+  for (std::size_t i = 0; i < kPackSize; ++i)
+    if (mask.lane[i] == 0) yes.lane[i] = no.lane[i];
+  return yes;
+}
+inline PackBits bits_of(Pack x) noexcept { return std::bit_cast<PackBits>(x); }
+inline Pack from_bits(PackBits x) noexcept { return std::bit_cast<Pack>(x); }
+#endif
+
+FELDSPAR_ALWAYS_INLINE Pack load_pack(const double* from) noexcept {
+  Pack pack;
+  std::memcpy(&pack, from, sizeof pack);
+  return pack;
+}
+FELDSPAR_ALWAYS_INLINE void store_pack(double* to, const Pack& pack) noexcept {
+  std::memcpy(to, &pack, sizeof pack);
+}
+
+FELDSPAR_ALWAYS_INLINE double select(bool mask, double yes, double no) noexcept {
+  return mask ? yes : no;
+}
+FELDSPAR_ALWAYS_INLINE std::uint64_t bits_of(double x) noexcept {
+  return std::bit_cast<std::uint64_t>(x);
+}
+FELDSPAR_ALWAYS_INLINE double from_bits(std::uint64_t x) noexcept {
+  return std::bit_cast<double>(x);
+}
+
+// The same number in every lane, or the number itself.
+template <class Real>
+FELDSPAR_ALWAYS_INLINE Real constant(double x) noexcept {
+  if constexpr (sizeof(Real) == sizeof(double))
+    return x;
+  else
+    return broadcast(x);
+}
+
+}  // namespace feldspar

@@ -1,0 +1,96 @@
+// Many short lists of indices, laid out for summing: out[i] = sum of source[k] over k in list i.
+//
+// Lists are sorted by length and cut into slices of kWidth lists; a slice is stored index by index
+// across its lists and padded to its longest. The inner loop then has independent sums, a
+// predictable trip count and no per-list branch (the layout known as SELL for sparse matrices, with
+// all values 1). Padding points to the place behind the last source element, which the caller keeps
+// at zero.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace feldspar {
+
+template <class Id>
+class SlicedLists {
+ public:
+  SlicedLists() = default;
+
+  // List i is ids[begin[i] .. begin[i + 1]); ids are below `n_source`.
+  SlicedLists(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids,
+              std::size_t n_source) {
+    const std::size_t n = begin.size() - 1;
+    order_.resize(n);
+    std::iota(order_.begin(), order_.end(), 0u);
+    const auto length = [&](std::uint32_t i) { return begin[i + 1] - begin[i]; };
+    std::ranges::stable_sort(order_, std::greater<>{}, length);
+    for (std::size_t first = 0; first < n; first += kWidth) {
+      const std::size_t longest = length(order_[first]);
+      lengths_.push_back(static_cast<std::uint32_t>(longest));
+      for (std::size_t j = 0; j < longest; ++j)
+        for (std::size_t lane = 0; lane < kWidth; ++lane) {
+          const bool real = first + lane < n && j < length(order_[first + lane]);
+          ids_.push_back(static_cast<Id>(real ? ids[begin[order_[first + lane]] + j] : n_source));
+        }
+    }
+    ids_.shrink_to_fit();
+  }
+
+  std::size_t n_lists() const noexcept { return order_.size(); }
+  std::size_t n_stored() const noexcept { return ids_.size(); }
+  std::size_t bytes() const noexcept {
+    return ids_.size() * sizeof(Id) + (order_.size() + lengths_.size()) * sizeof(std::uint32_t);
+  }
+
+  // source has n_source + 1 elements of `width` numbers, the last all zero; out has n_lists
+  // elements.
+  void sum(const double* source, std::size_t width, double* out) const noexcept {
+    if (width == 1)
+      sum_scalars(source, out);
+    else
+      sum_vectors(source, width, out);
+  }
+
+ private:
+  static constexpr std::size_t kWidth = 8;
+
+  void sum_scalars(const double* source, double* out) const noexcept {
+    const Id* ids = ids_.data();
+    for (std::size_t s = 0; s < lengths_.size(); ++s) {
+      double sums[kWidth] = {};
+      for (std::uint32_t j = 0; j < lengths_[s]; ++j, ids += kWidth)
+        for (std::size_t lane = 0; lane < kWidth; ++lane) sums[lane] += source[ids[lane]];
+      const std::size_t first = s * kWidth;
+      const std::size_t here = std::min(kWidth, n_lists() - first);
+      for (std::size_t lane = 0; lane < here; ++lane) out[order_[first + lane]] = sums[lane];
+    }
+  }
+
+  void sum_vectors(const double* source, std::size_t width, double* out) const noexcept {
+    const Id* ids = ids_.data();
+    for (std::size_t s = 0; s < lengths_.size(); ++s) {
+      const std::size_t first = s * kWidth;
+      const std::size_t here = std::min(kWidth, n_lists() - first);
+      for (std::size_t lane = 0; lane < here; ++lane) {
+        double* target = out + order_[first + lane] * width;
+        std::fill_n(target, width, 0.0);
+        for (std::uint32_t j = 0; j < lengths_[s]; ++j) {
+          const double* element = source + ids[j * kWidth + lane] * width;
+          for (std::size_t k = 0; k < width; ++k) target[k] += element[k];
+        }
+      }
+      ids += lengths_[s] * kWidth;
+    }
+  }
+
+  std::vector<std::uint32_t> order_;    // lists by falling length
+  std::vector<std::uint32_t> lengths_;  // by slice: its longest list
+  std::vector<Id> ids_;
+};
+
+}  // namespace feldspar

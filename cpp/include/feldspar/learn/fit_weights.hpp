@@ -1,0 +1,144 @@
+// Weights that maximise  PLL(w) - sum_j w_j^2 / (2 sd^2) - l1 sum_j |w_j|,  for one penalty or a
+// path of them.
+//
+// L-BFGS without, OWL-QN with an L1 term. A path shares the index and is solved from the strongest
+// penalty to the weakest, each from the solution before; results come in the order asked for.
+//
+// Stopping: the scaled gradient (see penalized.hpp) estimates how far the objective is from its
+// optimum; the run ends when that estimate, per unit of example weight, is below `tolerance`.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <feldspar/base/error.hpp>
+#include <feldspar/base/execution.hpp>
+#include <feldspar/objective/penalized.hpp>
+#include <feldspar/objective/pseudo_likelihood.hpp>
+#include <feldspar/optim/minimize.hpp>
+
+namespace feldspar {
+
+struct Penalty {
+  double prior_sd = 1.0;  // infinity: no Gaussian prior
+  double l1 = 0.0;
+
+  double precision() const noexcept { return 1.0 / (prior_sd * prior_sd); }
+  void check() const {
+    require(prior_sd > 0, "prior_sd must be positive, got ", prior_sd);
+    require(l1 >= 0 && std::isfinite(l1), "l1 must be finite and not negative, got ", l1);
+  }
+};
+
+struct FitWeightsOptions {
+  int max_iterations = 1000;
+  double tolerance = 1e-8;  // of the mean objective, see above
+  int memory = 10;          // pairs that L-BFGS remembers
+  double max_seconds = std::numeric_limits<double>::infinity();
+
+  void check() const {
+    require(max_iterations >= 0, "max_iterations must not be negative, got ", max_iterations);
+    require(tolerance > 0, "tolerance must be positive, got ", tolerance);
+    require(memory >= 1, "memory must be at least 1, got ", memory);
+    require(max_seconds > 0, "max_seconds must be positive, got ", max_seconds);
+  }
+};
+
+struct WeightFit {
+  Penalty penalty;
+  std::vector<double> weights;
+  double objective = 0;      // what is maximised, per unit of example weight
+  double gradient_norm = 0;  // largest component of its (sub)gradient, per unit of example weight
+  OptimizeResult run;        // in scaled coordinates; values are sums, to be minimised
+};
+
+namespace detail {
+
+// Largest component of the subgradient of smallest norm.
+inline double subgradient_norm(const Eigen::VectorXd& weights, const Eigen::VectorXd& gradient,
+                               double l1) {
+  double norm = 0;
+  for (Eigen::Index j = 0; j < weights.size(); ++j) {
+    const double g = gradient[j];
+    const double shrunk = weights[j] > 0   ? g + l1
+                          : weights[j] < 0 ? g - l1
+                                           : std::max(0.0, std::abs(g) - l1);
+    norm = std::max(norm, std::abs(shrunk));
+  }
+  return norm;
+}
+
+inline WeightFit fit_one(PseudoLikelihood& likelihood, const Penalty& penalty,
+                         const Eigen::VectorXd& start, const FitWeightsOptions& options,
+                         const Execution& execution) {
+  PenalizedPseudoLikelihood objective(likelihood, penalty.precision(), execution);
+  const double total = likelihood.total_weight();
+  const auto dimension = std::max<double>(1.0, static_cast<double>(objective.dimension()));
+  OptimizeOptions optimize;
+  optimize.max_iterations = options.max_iterations;
+  optimize.max_evaluations = 20 * options.max_iterations + 20;
+  optimize.memory = options.memory;
+  optimize.max_seconds = options.max_seconds;
+  // half the squared length of the scaled gradient = tolerance * total, spread over all components
+  optimize.gradient_tolerance = std::sqrt(2 * options.tolerance * total / dimension);
+  const Eigen::VectorXd l1 = penalty.l1 * objective.scale();
+  WeightFit fit;
+  fit.penalty = penalty;
+  fit.run = minimize(objective, start.cwiseQuotient(objective.scale()), l1, optimize, execution);
+  const Eigen::VectorXd weights = fit.run.x.cwiseProduct(objective.scale());
+  fit.weights.assign(weights.data(), weights.data() + weights.size());
+  fit.objective = -fit.run.value / total;
+  if (fit.run.status != Status::interrupted) {
+    Eigen::VectorXd gradient;
+    objective.at_weights(weights, gradient);
+    fit.gradient_norm = subgradient_norm(weights, gradient, penalty.l1) / total;
+  } else {
+    fit.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+  }
+  return fit;
+}
+
+}  // namespace detail
+
+// `initial` is empty (start from zero) or has one weight per feature. After an interruption or at
+// the time limit, penalties not yet begun keep the weights reached so far, with that status.
+inline std::vector<WeightFit> fit_weight_path(PseudoLikelihood& likelihood,
+                                              std::span<const Penalty> penalties,
+                                              std::span<const double> initial,
+                                              const FitWeightsOptions& options,
+                                              const Execution& execution = {}) {
+  options.check();
+  for (const Penalty& penalty : penalties) penalty.check();
+  require(initial.empty() || initial.size() == likelihood.n_features(), "initial_weights: got ",
+          initial.size(), " for ", likelihood.n_features(), " features");
+  for (std::size_t j = 0; j < initial.size(); ++j)
+    require(std::isfinite(initial[j]), "initial_weights: feature ", j, " has weight ", initial[j],
+            "; expected a finite number");
+
+  std::vector<std::size_t> order(penalties.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return std::pair(-penalties[a].l1, penalties[a].prior_sd) <
+           std::pair(-penalties[b].l1, penalties[b].prior_sd);
+  });
+  Eigen::VectorXd weights =
+      Eigen::VectorXd::Zero(static_cast<Eigen::Index>(likelihood.n_features()));
+  std::ranges::copy(initial, weights.data());
+  std::vector<WeightFit> fits(penalties.size());
+  FitWeightsOptions rest = options;
+  for (const std::size_t i : order) {
+    fits[i] = detail::fit_one(likelihood, penalties[i], weights, rest, execution);
+    rest.max_seconds = std::max(rest.max_seconds - fits[i].run.seconds, 1e-9);
+    std::ranges::copy(fits[i].weights, weights.data());
+  }
+  return fits;
+}
+
+}  // namespace feldspar

@@ -1,0 +1,147 @@
+// Which contexts go into the wide index and which into the variables' narrow ones: decided by
+// counting.
+//
+// A context in the wide index costs one lookup of all columns wherever it holds; in the narrow
+// indexes, one scalar lookup for each variable it serves. Wide variables give up the merging of
+// rows that their contexts cannot tell apart. The costs are estimated in cycles for one value and
+// gradient; the constants were measured with bench/cpp/bench_pll and only their ratios matter.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include <feldspar/base/bits.hpp>
+#include <feldspar/base/hash.hpp>
+#include <feldspar/base/types.hpp>
+#include <feldspar/data/dataset.hpp>
+#include <feldspar/feature/context_table.hpp>
+#include <feldspar/objective/logistic.hpp>
+
+namespace feldspar {
+
+// Where a wide variable's margins are: columns lane ... lane + cardinality - 2 of a tile.
+struct TileColumn {
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  std::uint32_t tile = kNone;
+  std::uint32_t lane = 0;
+
+  bool is_wide() const noexcept { return tile != kNone; }
+};
+
+struct IndexPlan {
+  std::vector<ContextId> wide_contexts;  // ascending
+  std::vector<TileColumn> columns;       // by variable
+  std::size_t n_tiles = 0;
+};
+
+// `wide`, when given, overrules the estimate: true puts every context into the wide index that can
+// be there, false none. For tests and benchmarks.
+struct PlanOptions {
+  enum class Wide { by_cost, always, never } wide = Wide::by_cost;
+};
+
+namespace detail {
+
+inline constexpr double kNarrowLookupCost = 3.0;  // scalar load and add, there and back
+inline constexpr double kWideLaneCost = 0.6;      // the same for one lane of a vector
+inline constexpr double kLogisticCost = 12.0;     // exp, log and two divisions, vectorised
+inline constexpr double kSharing = 4.0;  // contexts per lookup that pattern tables typically reach
+
+inline bool can_be_wide(const Schema& schema, Variable v) noexcept {
+  return schema.cardinality(v) >= 2 && schema.cardinality(v) <= kLanes + 1;
+}
+
+// Puts the variables for which `wanted` holds into tiles, in order, never splitting one.
+inline void assign_tiles(const Schema& schema, const std::vector<bool>& wanted, IndexPlan& plan) {
+  plan.columns.assign(schema.n_variables(), {});
+  std::uint32_t lane = kLanes;  // "the last tile is full"
+  for (Variable v = 0; v < schema.n_variables(); ++v) {
+    if (!wanted[v]) continue;
+    const std::uint32_t width = schema.cardinality(v) - 1u;
+    if (lane + width > kLanes) {
+      ++plan.n_tiles;
+      lane = 0;
+    }
+    plan.columns[v] = {static_cast<std::uint32_t>(plan.n_tiles - 1), lane};
+    lane += width;
+  }
+}
+
+struct Candidates {
+  std::vector<ContextId> contexts;
+  std::vector<bool> variables;  // served by one of them
+  double narrow_lookups = 0;    // (row, context, variable) triples
+  double wide_lookups = 0;      // (row, context) pairs
+  std::size_t distinct_rows = 0;
+};
+
+// Contexts that serve a large enough share of the columns, and what they would cost.
+inline Candidates find_candidates(const FeatureSet& features, const ContextTable& table,
+                                  const Dataset& data, std::size_t n_columns, double min_users) {
+  Candidates found;
+  std::vector<std::uint64_t> row_hash(data.n_rows(), 0);
+  std::vector<Word> rows(data.columns().n_words());
+  for (ContextId c = 1; c < table.size(); ++c) {
+    if (table.n_users(c) < min_users) continue;
+    found.contexts.push_back(c);
+    table.match(features, data.columns(), c, rows);
+    const std::uint64_t mark = mix_bits(c);
+    std::size_t support = 0;
+    for_each_bit(rows, [&](std::size_t r) {
+      row_hash[r] += mark;
+      ++support;
+    });
+    const auto s = static_cast<double>(support);
+    found.wide_lookups += s;
+    found.narrow_lookups += s * std::min<double>(table.n_users(c), static_cast<double>(n_columns));
+  }
+  found.distinct_rows = std::unordered_set<std::uint64_t>(row_hash.begin(), row_hash.end()).size();
+
+  std::vector<bool> is_candidate(table.size(), false);
+  for (const ContextId c : found.contexts) is_candidate[c] = true;
+  found.variables.assign(features.schema().n_variables(), false);
+  for (std::size_t t = 0; t < features.n_tests(); ++t)
+    if (is_candidate[table.of_test(t)] &&
+        can_be_wide(features.schema(), features.tests()[t].variable))
+      found.variables[features.tests()[t].variable] = true;
+  return found;
+}
+
+}  // namespace detail
+
+inline IndexPlan plan_index(const FeatureSet& features, const ContextTable& table,
+                            const Dataset& data, const PlanOptions& options = {}) {
+  const Schema& schema = features.schema();
+  IndexPlan narrow;
+  narrow.columns.assign(schema.n_variables(), {});
+  if (options.wide == PlanOptions::Wide::never) return narrow;
+
+  std::size_t n_columns = 0;
+  for (Variable v = 0; v < schema.n_variables(); ++v)
+    if (detail::can_be_wide(schema, v)) n_columns += schema.cardinality(v) - 1u;
+  const double padded = static_cast<double>((n_columns + kLanes - 1) / kLanes * kLanes);
+
+  const bool forced = options.wide == PlanOptions::Wide::always;
+  const double min_users =
+      forced ? 1.0 : padded * detail::kWideLaneCost / detail::kNarrowLookupCost;
+  const detail::Candidates found =
+      detail::find_candidates(features, table, data, n_columns, min_users);
+  if (found.contexts.empty()) return narrow;
+
+  const auto n_rows = static_cast<double>(data.n_rows());
+  const double wide_cost = found.wide_lookups / detail::kSharing * padded * detail::kWideLaneCost +
+                           n_rows * padded * detail::kLogisticCost;
+  const double narrow_cost = static_cast<double>(found.distinct_rows) / n_rows *
+                             (found.narrow_lookups / detail::kSharing * detail::kNarrowLookupCost +
+                              n_rows * static_cast<double>(n_columns) * detail::kLogisticCost);
+  if (!forced && wide_cost >= narrow_cost) return narrow;
+
+  IndexPlan plan;
+  plan.wide_contexts = found.contexts;
+  detail::assign_tiles(schema, found.variables, plan);
+  return plan;
+}
+
+}  // namespace feldspar

@@ -1,0 +1,142 @@
+// Log-probabilities of a variable's value from its margins, and their derivatives.
+//
+// A variable with l values has l - 1 margins: the log-odds of value k + 1 against value 0. The
+// kernels below turn margins into the weighted log-likelihood of the observed values, and overwrite
+// the margins with its derivative. `Counts` versions take, for each row, how much weight each value
+// has there.
+//
+//   binary:  n1 log s(m) + n0 log s(-m),          derivative n1 - (n1 + n0) s(m),   s(m) = 1 / (1 +
+//   e^-m) general: sum_k n_k m_k - n log(1 + sum e^m),  derivative n_k - n e^m_k / (1 + sum e^m)
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <feldspar/base/numeric.hpp>
+#include <feldspar/base/pack.hpp>
+#include <feldspar/base/simd.hpp>
+
+namespace feldspar {
+
+inline constexpr std::size_t kLanePacks = 4;
+inline constexpr std::size_t kLanes = kLanePacks * kPackSize;  // columns of a tile of margins
+
+namespace detail {
+
+// Adds the lanes in a fixed order.
+FELDSPAR_ALWAYS_INLINE double add_lanes(const double* lanes, std::size_t n) noexcept {
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += lanes[i];
+  return sum;
+}
+
+// log-likelihood of a margin m with weight n1 on value 1 and n0 on value 0; m becomes its
+// derivative.
+template <class Real>
+FELDSPAR_ALWAYS_INLINE Real logistic_step(Real& m, Real n1, Real n0) noexcept {
+  const Real positive = select(m > 0.0, m, constant<Real>(0.0));
+  const Real e = exp_negative(m - 2.0 * positive);  // exp(-|m|)
+  const Real log1p = log1p_unit(e);
+  const Real inverse = 1.0 / (1.0 + e);
+  const Real p = select(m > 0.0, inverse, e * inverse);
+  const Real value = n1 * ((m - positive) - log1p) - n0 * (positive + log1p);
+  m = n1 - (n1 + n0) * p;
+  return value;
+}
+
+struct LogisticCountsKernel {
+  FELDSPAR_ALWAYS_INLINE double operator()(double* margins, const double* ones, const double* zeros,
+                                           std::size_t n) const noexcept {
+    Pack sums = broadcast(0.0);
+    std::size_t i = 0;
+    for (; i + kPackSize <= n; i += kPackSize) {
+      Pack m = load_pack(margins + i);
+      sums += logistic_step(m, load_pack(ones + i), load_pack(zeros + i));
+      store_pack(margins + i, m);
+    }
+    double lanes[kPackSize];
+    store_pack(lanes, sums);
+    double value = add_lanes(lanes, kPackSize);
+    for (; i < n; ++i) value += logistic_step(margins[i], ones[i], zeros[i]);
+    return value;
+  }
+};
+
+// One tile: kLanes binary columns side by side, one observed value a row and column.
+struct LogisticTileKernel {
+  // margins: rows x kLanes; observed: bit k of a row's word is the value in column k; lane_scale: 1
+  // for columns in use, 0 for padding.
+  FELDSPAR_ALWAYS_INLINE double operator()(double* margins, const std::uint16_t* observed,
+                                           const double* weights, const double* lane_scale,
+                                           std::size_t n) const noexcept {
+    Pack sums[kLanePacks];
+    for (Pack& sum : sums) sum = broadcast(0.0);
+    for (std::size_t r = 0; r < n; ++r, margins += kLanes) {
+      const std::uint64_t missed = static_cast<std::uint16_t>(~observed[r]);
+      const Pack weight = broadcast(weights[r]);
+      for (std::size_t p = 0; p < kLanePacks; ++p) {
+        // z: the margin in favour of what was observed.
+        const PackBits place = PackBits{0, 1, 2, 3};
+        const PackBits flip = (broadcast_bits(missed >> (p * kPackSize)) >> place) << 63;
+        const Pack z = from_bits(bits_of(load_pack(margins + p * kPackSize)) ^ flip);
+        const Pack positive = select(z > 0.0, z, broadcast(0.0));
+        const Pack e = exp_negative(z - 2.0 * positive);
+        const Pack inverse = 1.0 / (1.0 + e);
+        const Pack miss = select(z > 0.0, e * inverse, inverse);  // probability of the other value
+        const Pack scale = weight * load_pack(lane_scale + p * kPackSize);
+        sums[p] += scale * ((z - positive) - log1p_unit(e));
+        store_pack(margins + p * kPackSize, from_bits(bits_of(scale * miss) ^ flip));
+      }
+    }
+    double lanes[kLanes];
+    for (std::size_t p = 0; p < kLanePacks; ++p) store_pack(lanes + p * kPackSize, sums[p]);
+    return add_lanes(lanes, kLanes);
+  }
+};
+
+}  // namespace detail
+
+inline double logistic_counts(SimdLevel simd, std::span<double> margins, const double* ones,
+                              const double* zeros) noexcept {
+  return run_kernel<detail::LogisticCountsKernel>(simd, margins.data(), ones, zeros,
+                                                  margins.size());
+}
+
+// One row of the general case. counts[0 .. n_margins] are the weights of the values 0 ... l - 1.
+inline double softmax_counts(double* margins, std::size_t n_margins,
+                             const double* counts) noexcept {
+  double top = 0;
+  for (std::size_t k = 0; k < n_margins; ++k) top = std::max(top, margins[k]);
+  double total = exp_negative(-top), weight = counts[0], value = 0;
+  for (std::size_t k = 0; k < n_margins; ++k) {
+    value += counts[k + 1] * margins[k];
+    weight += counts[k + 1];
+    margins[k] = exp_negative(margins[k] - top);
+    total += margins[k];
+  }
+  const double scale = weight / total;
+  for (std::size_t k = 0; k < n_margins; ++k) margins[k] = counts[k + 1] - scale * margins[k];
+  return value - weight * (top + std::log(total));
+}
+
+// The general case where one value was observed with all the weight.
+inline double softmax_observed(double* margins, std::size_t n_margins, std::size_t observed,
+                               double weight) noexcept {
+  double top = 0;
+  for (std::size_t k = 0; k < n_margins; ++k) top = std::max(top, margins[k]);
+  const double chosen = observed == 0 ? 0.0 : margins[observed - 1];
+  double total = exp_negative(-top);
+  for (std::size_t k = 0; k < n_margins; ++k) {
+    margins[k] = exp_negative(margins[k] - top);
+    total += margins[k];
+  }
+  const double scale = -weight / total;
+  for (std::size_t k = 0; k < n_margins; ++k) margins[k] *= scale;
+  if (observed > 0) margins[observed - 1] += weight;
+  return weight * (chosen - top - std::log(total));
+}
+
+}  // namespace feldspar

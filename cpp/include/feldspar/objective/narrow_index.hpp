@@ -1,0 +1,224 @@
+// The contexts of one variable, indexed for A u and A' g with rows that cannot be told apart
+// merged.
+//
+// Two examples on which the same contexts of a variable are active have the same conditional
+// distribution of that variable, so only distinct activation patterns are kept, with the weight
+// each value has on them. On top of that, PatternTable shares sums between patterns. Used for
+// contexts that serve few variables; those that serve most are better off in a WideIndex.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include <feldspar/base/hash.hpp>
+#include <feldspar/base/sliced_lists.hpp>
+#include <feldspar/base/types.hpp>
+#include <feldspar/data/dataset.hpp>
+#include <feldspar/feature/context_table.hpp>
+#include <feldspar/objective/pattern_table.hpp>
+
+namespace feldspar {
+
+class NarrowIndex {
+ public:
+  NarrowIndex() = default;
+
+  // `contexts`: the variable's contexts, none of them empty. With `keep_rows`, pattern_of_row()
+  // tells each row's pattern, for a caller that adds something of its own to the margins of single
+  // rows.
+  NarrowIndex(const FeatureSet& features, const ContextTable& table, const Dataset& data,
+              Variable variable, std::span<const ContextId> contexts, bool keep_rows);
+
+  std::size_t n_contexts() const noexcept { return n_contexts_; }
+  std::size_t n_patterns() const noexcept { return n_patterns_; }
+  std::size_t n_entries() const noexcept { return parent_.size(); }
+  std::size_t n_lookups() const noexcept {
+    return std::visit([](const auto& lists) { return lists.n_stored(); }, by_pattern_);
+  }
+  std::span<const std::uint32_t> pattern_of_row() const noexcept { return pattern_of_row_; }
+  // Weight of value a on pattern p: value_weights()[a * n_patterns() + p] for binary variables
+  // (planes), else value_weights()[p * cardinality + a] (rows).
+  std::span<const double> value_weights() const noexcept { return value_weights_; }
+  std::size_t bytes() const noexcept;
+
+  // margins[p * width + k] = sum of u[c * width + k] over the contexts c active on pattern p.
+  // `scratch` is resized as needed.
+  void margins(std::span<const double> u, std::size_t width, std::span<double> margins,
+               std::vector<double>& scratch) const;
+
+  // The transpose: du[c * width + k] = sum of g[p * width + k] over the patterns where c is active.
+  // `g` has room for one element more than there are patterns, which is overwritten.
+  void gradient(std::span<double> g, std::size_t width, std::span<double> du,
+                std::vector<double>& scratch) const;
+
+ private:
+  using Lists = std::variant<SlicedLists<std::uint16_t>, SlicedLists<std::uint32_t>>;
+
+  static Lists make_lists(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids,
+                          std::size_t n_source) {
+    if (n_source < 65535) return SlicedLists<std::uint16_t>(begin, ids, n_source);
+    return SlicedLists<std::uint32_t>(begin, ids, n_source);
+  }
+  void merge_rows(const PatternTable& patterns, const Dataset& data, Variable variable,
+                  bool keep_rows);
+
+  std::size_t n_contexts_ = 0;
+  std::size_t n_patterns_ = 0;
+  std::vector<Entry> parent_;
+  std::vector<std::uint32_t> context_;
+  Lists by_pattern_;  // entries of each pattern
+  Lists by_entry_;    // patterns of each entry
+  std::vector<double> value_weights_;
+  std::vector<std::uint32_t> pattern_of_row_;
+};
+
+namespace detail {
+
+// Lists in one array: list i is ids[begin[i] .. begin[i + 1]).
+struct FlatLists {
+  std::vector<std::size_t> begin;
+  std::vector<std::uint32_t> ids;
+
+  std::span<const std::uint32_t> operator[](std::size_t i) const noexcept {
+    return {ids.data() + begin[i], begin[i + 1] - begin[i]};
+  }
+};
+
+// values[i] goes to the list keys[i]; within a list the order is kept.
+inline FlatLists group_by(std::span<const std::uint32_t> keys,
+                          std::span<const std::uint32_t> values, std::size_t n_lists) {
+  FlatLists lists{std::vector<std::size_t>(n_lists + 1, 0),
+                  std::vector<std::uint32_t>(values.size())};
+  for (const std::uint32_t key : keys) ++lists.begin[key + 1];
+  std::partial_sum(lists.begin.begin(), lists.begin.end(), lists.begin.begin());
+  std::vector<std::size_t> next(lists.begin.begin(), lists.begin.end() - 1);
+  for (std::size_t i = 0; i < keys.size(); ++i) lists.ids[next[keys[i]]++] = values[i];
+  return lists;
+}
+
+inline FlatLists transpose(const FlatLists& lists, std::size_t n_ids) {
+  std::vector<std::uint32_t> owners(lists.ids.size());
+  for (std::size_t i = 0; i + 1 < lists.begin.size(); ++i)
+    std::fill(owners.begin() + static_cast<std::ptrdiff_t>(lists.begin[i]),
+              owners.begin() + static_cast<std::ptrdiff_t>(lists.begin[i + 1]),
+              static_cast<std::uint32_t>(i));
+  return group_by(lists.ids, owners, n_ids);
+}
+
+// The number of the distinct list each list is equal to, numbered by first occurrence.
+struct DistinctLists {
+  std::vector<std::uint32_t> which;  // by list
+  std::vector<std::uint32_t> first;  // by distinct list: its first occurrence
+};
+
+inline DistinctLists find_distinct(const FlatLists& lists) {
+  const std::size_t n = lists.begin.size() - 1;
+  DistinctLists distinct;
+  distinct.which.resize(n);
+  std::unordered_multimap<std::uint64_t, std::uint32_t> seen;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint64_t hash = hash_sequence(lists[i]);
+    const auto [begin, end] = seen.equal_range(hash);
+    const auto found = std::find_if(begin, end, [&](const auto& entry) {
+      return std::ranges::equal(lists[distinct.first[entry.second]], lists[i]);
+    });
+    if (found != end) {
+      distinct.which[i] = found->second;
+    } else {
+      distinct.which[i] = static_cast<std::uint32_t>(distinct.first.size());
+      seen.emplace(hash, distinct.which[i]);
+      distinct.first.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+  return distinct;
+}
+
+}  // namespace detail
+
+inline NarrowIndex::NarrowIndex(const FeatureSet& features, const ContextTable& table,
+                                const Dataset& data, Variable variable,
+                                std::span<const ContextId> contexts, bool keep_rows)
+    : n_contexts_(contexts.size()) {
+  constexpr double kEntryCost = 2.0;  // an entry is added up twice where a lookup is one load
+  PatternTableBuilder builder(data.n_rows(), kEntryCost, ~std::size_t{0});
+  std::vector<Word> rows(data.columns().n_words());
+  for (std::size_t c = 0; c < contexts.size(); ++c) {
+    table.match(features, data.columns(), contexts[c], rows);
+    builder.add(static_cast<std::uint32_t>(c), rows);
+  }
+  PatternTable patterns = std::move(builder).finish();
+  merge_rows(patterns, data, variable, keep_rows);
+  parent_ = std::move(patterns.parent);
+  context_ = std::move(patterns.context);
+}
+
+inline void NarrowIndex::merge_rows(const PatternTable& patterns, const Dataset& data,
+                                    Variable variable, bool keep_rows) {
+  const detail::FlatLists by_row = detail::group_by(patterns.rows, patterns.entries, data.n_rows());
+  detail::DistinctLists distinct = detail::find_distinct(by_row);
+  n_patterns_ = distinct.first.size();
+
+  detail::FlatLists by_pattern{{0}, {}};
+  for (const std::uint32_t row : distinct.first) {
+    const auto entries = by_row[row];
+    by_pattern.ids.insert(by_pattern.ids.end(), entries.begin(), entries.end());
+    by_pattern.begin.push_back(by_pattern.ids.size());
+  }
+  const detail::FlatLists by_entry = detail::transpose(by_pattern, patterns.n_entries());
+  by_pattern_ = make_lists(by_pattern.begin, by_pattern.ids, patterns.n_entries());
+  by_entry_ = make_lists(by_entry.begin, by_entry.ids, n_patterns_);
+
+  const std::size_t cardinality = data.schema().cardinality(variable);
+  const std::vector<Value> codes = data.columns().codes(variable);
+  value_weights_.assign(n_patterns_ * cardinality, 0.0);
+  for (std::size_t r = 0; r < codes.size(); ++r) {
+    const std::size_t p = distinct.which[r];
+    const std::size_t place =
+        cardinality == 2 ? codes[r] * n_patterns_ + p : p * cardinality + codes[r];
+    value_weights_[place] += data.weights()[r];
+  }
+  if (keep_rows) pattern_of_row_ = std::move(distinct.which);
+}
+
+inline void NarrowIndex::margins(std::span<const double> u, std::size_t width,
+                                 std::span<double> margins, std::vector<double>& scratch) const {
+  scratch.assign((n_entries() + 1) * width, 0.0);
+  if (width == 1) {
+    for (std::size_t e = 1; e < n_entries(); ++e) scratch[e] = scratch[parent_[e]] + u[context_[e]];
+  } else {
+    for (std::size_t e = 1; e < n_entries(); ++e)
+      for (std::size_t k = 0; k < width; ++k)
+        scratch[e * width + k] = scratch[parent_[e] * width + k] + u[context_[e] * width + k];
+  }
+  std::visit([&](const auto& lists) { lists.sum(scratch.data(), width, margins.data()); },
+             by_pattern_);
+}
+
+inline void NarrowIndex::gradient(std::span<double> g, std::size_t width, std::span<double> du,
+                                  std::vector<double>& scratch) const {
+  std::fill_n(g.begin() + static_cast<std::ptrdiff_t>(n_patterns_ * width), width, 0.0);
+  scratch.resize(n_entries() * width);
+  std::visit([&](const auto& lists) { lists.sum(g.data(), width, scratch.data()); }, by_entry_);
+  std::ranges::fill(du, 0.0);
+  for (std::size_t e = n_entries(); e-- > 1;)
+    for (std::size_t k = 0; k < width; ++k) {
+      du[context_[e] * width + k] += scratch[e * width + k];
+      scratch[parent_[e] * width + k] += scratch[e * width + k];
+    }
+}
+
+inline std::size_t NarrowIndex::bytes() const noexcept {
+  const auto lists = [](const Lists& l) {
+    return std::visit([](const auto& s) { return s.bytes(); }, l);
+  };
+  return lists(by_pattern_) + lists(by_entry_) +
+         (parent_.size() + context_.size() + pattern_of_row_.size()) * sizeof(std::uint32_t) +
+         value_weights_.size() * sizeof(double);
+}
+
+}  // namespace feldspar

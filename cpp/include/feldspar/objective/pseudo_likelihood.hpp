@@ -1,0 +1,455 @@
+// The pseudo-log-likelihood of a feature set's weights on a data set, with gradient:
+//
+//   PLL(w) = sum over rows r and variables v of weight_r * log P_w(X_v = x_rv | the rest of row r)
+//
+// (a sum, not a mean, and without any prior). The constructor indexes the features once;
+// value_and_gradient is then called many times. The weights are first summed into *slots*, one for
+// each (variable, context, margin); margins of all examples come from the slots through the wide
+// index, the variables' narrow indexes, or both; the derivative goes the same way back.
+//
+// Threads: tasks are tiles of columns (and blocks of rows) of the wide part, and variables of the
+// narrow part. Each writes its own slots and sums are added in task order, so the result does not
+// depend on the number of threads. Two evaluations of one PseudoLikelihood at the same time wait
+// for each other (it owns its buffers).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include <feldspar/base/error.hpp>
+#include <feldspar/base/execution.hpp>
+#include <feldspar/base/parallel.hpp>
+#include <feldspar/base/simd.hpp>
+#include <feldspar/base/types.hpp>
+#include <feldspar/data/dataset.hpp>
+#include <feldspar/feature/context_table.hpp>
+#include <feldspar/feature/feature_set.hpp>
+#include <feldspar/objective/index_plan.hpp>
+#include <feldspar/objective/logistic.hpp>
+#include <feldspar/objective/narrow_index.hpp>
+#include <feldspar/objective/slot_map.hpp>
+#include <feldspar/objective/wide_index.hpp>
+
+namespace feldspar {
+
+// What the index looks like, for benchmarks and reports.
+struct IndexStatistics {
+  std::size_t n_contexts = 0;
+  std::size_t n_wide_contexts = 0;
+  std::size_t n_wide_variables = 0;
+  std::size_t n_wide_lookups = 0;  // of kLanes numbers, for each tile
+  std::size_t n_tiles = 0;
+  std::size_t n_narrow_lookups = 0;  // of one margin vector, each there and back
+  std::size_t n_narrow_patterns = 0;
+  std::size_t bytes = 0;
+};
+
+class PseudoLikelihood {
+ public:
+  PseudoLikelihood(const FeatureSet& features, const Dataset& data, const Execution& execution = {},
+                   const PlanOptions& options = {});
+
+  std::size_t n_features() const noexcept { return n_features_; }
+  double total_weight() const noexcept { return total_weight_; }
+  std::size_t n_variables() const noexcept { return narrow_.size(); }
+
+  // Returns PLL(weights) and overwrites `gradient`.
+  double value_and_gradient(std::span<const double> weights, std::span<double> gradient,
+                            const Execution& execution = {});
+
+  // The diagonal of the negative Hessian where every conditional equals the variable's marginal: a
+  // cheap measure of each weight's curvature, for preconditioning.
+  std::span<const double> curvature() const noexcept { return curvature_; }
+
+  IndexStatistics statistics() const;
+
+  // Kernels of a chosen instruction set, for tests and benchmarks.
+  void use_simd(SimdLevel level) noexcept { simd_ = level; }
+
+ private:
+  struct RowBlock {
+    std::size_t first, last;
+  };
+  struct Column {
+    Variable variable;
+    std::uint32_t lane;  // of the variable's first margin
+  };
+  struct MultiValued {
+    Column column;
+    std::vector<Value> codes;  // by row
+  };
+  struct Tile {
+    std::vector<Column> columns;
+    std::vector<MultiValued> multi_valued;  // those of the columns with more than two values
+    std::vector<std::uint16_t>
+        observed;                    // by row: bit k is the value of the binary variable in lane k
+    std::vector<double> lane_scale;  // 1 where a lane holds a binary variable
+  };
+  struct Scratch {
+    std::vector<double> margins, table;
+  };
+
+  void build_narrow(const FeatureSet& features, const ContextTable& table, const Dataset& data,
+                    const Execution& execution);
+  void build_tiles(const Dataset& data, const IndexPlan& plan);
+  void cut_rows(std::size_t n_rows);
+  void estimate_curvature(const Dataset& data, const Execution& execution);
+
+  double evaluate_narrow(Variable v);
+  void expand_narrow_margins(Variable v);
+  void collect_narrow_gradient(Variable v);
+  double evaluate_tile(const Tile& tile, std::size_t first_slot, RowBlock rows,
+                       std::span<double> du);
+  void start_margins(const Tile& tile, RowBlock rows, double* margins) const;
+  double observe(const Tile& tile, RowBlock rows, double* margins) const;
+  void finish_margins(const Tile& tile, RowBlock rows, const double* margins,
+                      std::span<double> bias_gradient);
+  void add_row_blocks(std::size_t tile);
+
+  bool has_exchange(Variable v) const noexcept { return !exchange_[v].empty(); }
+
+  // A stack of buffers, as many as there are threads at work.
+  Scratch take_scratch() {
+    const std::lock_guard lock(scratch_mutex_);
+    if (scratch_.empty()) return {};
+    Scratch scratch = std::move(scratch_.back());
+    scratch_.pop_back();
+    return scratch;
+  }
+  void give_back(Scratch scratch) {
+    const std::lock_guard lock(scratch_mutex_);
+    scratch_.push_back(std::move(scratch));
+  }
+
+  std::size_t n_features_ = 0;
+  double total_weight_ = 0;
+  std::vector<double> row_weights_;
+  std::vector<double> curvature_;
+  SimdLevel simd_ = simd_level();
+
+  SlotMap slots_;
+  WideIndex wide_;
+  std::vector<Tile> tiles_;
+  std::vector<RowBlock> row_blocks_;
+  std::vector<NarrowIndex> narrow_;  // by variable
+  std::vector<bool> is_wide_;        // by variable
+  std::vector<std::size_t> width_;   // margins of each variable
+  std::size_t n_contexts_ = 0;
+
+  // Buffers of an evaluation.
+  std::vector<double> u_, du_;                   // by slot
+  std::vector<std::vector<double>> partial_du_;  // by (tile, row block): wide contexts, then biases
+  // By variable with both wide and narrow contexts: every row's narrow margins, then their
+  // derivatives.
+  std::vector<std::vector<double>> exchange_;
+  std::mutex evaluation_mutex_;
+  std::mutex scratch_mutex_;
+  std::vector<Scratch> scratch_;
+};
+
+inline PseudoLikelihood::PseudoLikelihood(const FeatureSet& features, const Dataset& data,
+                                          const Execution& execution, const PlanOptions& options)
+    : n_features_(features.size()),
+      total_weight_(data.total_weight()),
+      row_weights_(data.weights().begin(), data.weights().end()) {
+  require(features.schema() == data.schema(),
+          "features and data: their variables or numbers of values differ");
+  const ContextTable table(features);
+  const IndexPlan plan = plan_index(features, table, data, options);
+  n_contexts_ = table.size();
+  slots_ = SlotMap(features, table, plan);
+  for (Variable v = 0; v < data.n_variables(); ++v) {
+    is_wide_.push_back(plan.columns[v].is_wide());
+    width_.push_back(data.schema().cardinality(v) - 1u);
+  }
+  wide_ = WideIndex(features, table, data, plan.wide_contexts);
+  build_narrow(features, table, data, execution);
+  build_tiles(data, plan);
+  cut_rows(data.n_rows());
+  u_.resize(slots_.n_slots());
+  du_.resize(slots_.n_slots());
+  estimate_curvature(data, execution);
+}
+
+inline void PseudoLikelihood::build_narrow(const FeatureSet& features, const ContextTable& table,
+                                           const Dataset& data, const Execution& execution) {
+  narrow_.resize(data.n_variables());
+  exchange_.resize(data.n_variables());
+  parallel_for(data.n_variables(), execution, [&](std::size_t i) {
+    const auto v = static_cast<Variable>(i);
+    const auto contexts = slots_.narrow_contexts(v);
+    if (is_wide_[v] && contexts.empty()) return;
+    narrow_[v] = NarrowIndex(features, table, data, v, contexts, is_wide_[v]);
+    if (is_wide_[v]) exchange_[v].resize(data.n_rows() * width_[v]);
+  });
+  if (execution.monitor != nullptr && execution.monitor->stopped()) throw Interrupted();
+}
+
+inline void PseudoLikelihood::build_tiles(const Dataset& data, const IndexPlan& plan) {
+  tiles_.resize(plan.n_tiles);
+  for (Tile& tile : tiles_) {
+    tile.observed.assign(data.n_rows(), 0);
+    tile.lane_scale.assign(kLanes, 0.0);
+  }
+  for (Variable v = 0; v < data.n_variables(); ++v) {
+    if (!is_wide_[v]) continue;
+    const auto [t, lane] = plan.columns[v];
+    Tile& tile = tiles_[t];
+    tile.columns.push_back({v, lane});
+    if (width_[v] == 1) {
+      tile.lane_scale[lane] = 1.0;
+      for_each_bit(data.columns().slice(v, 0), [&](std::size_t r) {
+        tile.observed[r] = static_cast<std::uint16_t>(tile.observed[r] | (1u << lane));
+      });
+    } else {
+      tile.multi_valued.push_back({{v, lane}, data.columns().codes(v)});
+    }
+  }
+}
+
+// Rows are cut only where there are too few tiles to keep threads busy; never by the number of
+// threads.
+inline void PseudoLikelihood::cut_rows(std::size_t n_rows) {
+  constexpr std::size_t kWantedTasks = 4, kMinRows = 1024;
+  const std::size_t wanted = (kWantedTasks + tiles_.size()) / (tiles_.size() + 1);
+  const std::size_t n_blocks = std::clamp<std::size_t>(n_rows / kMinRows, 1, wanted);
+  for (std::size_t b = 0; b < n_blocks; ++b)
+    row_blocks_.push_back({n_rows * b / n_blocks, n_rows * (b + 1) / n_blocks});
+  partial_du_.resize(tiles_.size() * n_blocks);
+  for (auto& partial : partial_du_) partial.resize((wide_.n_contexts() + 1) * kLanes);
+}
+
+inline double PseudoLikelihood::value_and_gradient(std::span<const double> weights,
+                                                   std::span<double> gradient,
+                                                   const Execution& execution) {
+  require(weights.size() == n_features_, "weights: got ", weights.size(), " for ", n_features_,
+          " features");
+  const std::lock_guard evaluation(evaluation_mutex_);
+  slots_.spread(weights, u_);
+
+  // Narrow variables are done at once; wide ones with a narrow part bring its margins along.
+  double value = parallel_sum(narrow_.size(), execution, [&](std::size_t i) {
+    const auto v = static_cast<Variable>(i);
+    if (!is_wide_[v]) return evaluate_narrow(v);
+    if (has_exchange(v)) expand_narrow_margins(v);
+    return 0.0;
+  });
+  if (!tiles_.empty()) {
+    const std::size_t n_blocks = row_blocks_.size();
+    value += parallel_sum(tiles_.size() * n_blocks, execution, [&](std::size_t i) {
+      return evaluate_tile(tiles_[i / n_blocks], slots_.tile(i / n_blocks),
+                           row_blocks_[i % n_blocks], partial_du_[i]);
+    });
+    for (std::size_t t = 0; t < tiles_.size(); ++t) add_row_blocks(t);
+    parallel_for(narrow_.size(), execution, [&](std::size_t i) {
+      const auto v = static_cast<Variable>(i);
+      if (has_exchange(v)) collect_narrow_gradient(v);
+    });
+  }
+  if (execution.monitor != nullptr && execution.monitor->stopped()) throw Interrupted();
+  for (std::size_t j = 0; j < n_features_; ++j)
+    gradient[j] = slots_.collect(du_, static_cast<FeatureId>(j));
+  return value;
+}
+
+// Margins, log-likelihood and slot derivatives of a variable without wide contexts.
+inline double PseudoLikelihood::evaluate_narrow(Variable v) {
+  const std::size_t width = width_[v];
+  if (width == 0) return 0.0;
+  const NarrowIndex& index = narrow_[v];
+  const std::size_t n = index.n_patterns();
+  const std::span<const double> bias(u_.data() + slots_.bias(v), width);
+  const std::span<const double> u(u_.data() + slots_.narrow(v), index.n_contexts() * width);
+  Scratch scratch = take_scratch();
+  scratch.margins.resize((n + 1) * width);
+  const std::span<double> margins(scratch.margins);
+  index.margins(u, width, margins, scratch.table);
+
+  double value = 0;
+  for (std::size_t i = 0; i < n * width; ++i) margins[i] += bias[width == 1 ? 0 : i % width];
+  const double* counts = index.value_weights().data();
+  if (width == 1)
+    value = logistic_counts(simd_, margins.first(n), counts + n, counts);
+  else
+    for (std::size_t p = 0; p < n; ++p)
+      value += softmax_counts(&margins[p * width], width, counts + p * (width + 1));
+
+  double* bias_gradient = du_.data() + slots_.bias(v);
+  std::fill_n(bias_gradient, width, 0.0);
+  for (std::size_t i = 0; i < n * width; ++i)
+    bias_gradient[width == 1 ? 0 : i % width] += margins[i];
+  index.gradient(margins, width, {du_.data() + slots_.narrow(v), u.size()}, scratch.table);
+  give_back(std::move(scratch));
+  return value;
+}
+
+inline void PseudoLikelihood::expand_narrow_margins(Variable v) {
+  const std::size_t width = width_[v];
+  const NarrowIndex& index = narrow_[v];
+  Scratch scratch = take_scratch();
+  scratch.margins.resize(index.n_patterns() * width);
+  index.margins({u_.data() + slots_.narrow(v), index.n_contexts() * width}, width, scratch.margins,
+                scratch.table);
+  const auto pattern = index.pattern_of_row();
+  for (std::size_t r = 0; r < pattern.size(); ++r)
+    for (std::size_t k = 0; k < width; ++k)
+      exchange_[v][r * width + k] = scratch.margins[pattern[r] * width + k];
+  give_back(std::move(scratch));
+}
+
+inline void PseudoLikelihood::collect_narrow_gradient(Variable v) {
+  const std::size_t width = width_[v];
+  const NarrowIndex& index = narrow_[v];
+  Scratch scratch = take_scratch();
+  scratch.margins.assign((index.n_patterns() + 1) * width, 0.0);
+  const auto pattern = index.pattern_of_row();
+  for (std::size_t r = 0; r < pattern.size(); ++r)
+    for (std::size_t k = 0; k < width; ++k)
+      scratch.margins[pattern[r] * width + k] += exchange_[v][r * width + k];
+  index.gradient(scratch.margins, width,
+                 {du_.data() + slots_.narrow(v), index.n_contexts() * width}, scratch.table);
+  give_back(std::move(scratch));
+}
+
+// One tile over one block of rows. The last kLanes of `du` are the derivatives of the biases.
+inline double PseudoLikelihood::evaluate_tile(const Tile& tile, std::size_t first_slot,
+                                              RowBlock rows, std::span<double> du) {
+  const std::size_t n = rows.last - rows.first;
+  Scratch scratch = take_scratch();
+  scratch.margins.resize(n * kLanes);
+  double* margins = scratch.margins.data();
+  start_margins(tile, rows, margins);
+  wide_.add_margins(simd_, u_.data() + first_slot, rows.first, rows.last, margins, scratch.table);
+  const double value = observe(tile, rows, margins);
+  finish_margins(tile, rows, margins, du.last(kLanes));
+  wide_.gradient(simd_, margins, rows.first, rows.last, du.data(), scratch.table);
+  give_back(std::move(scratch));
+  return value;
+}
+
+// Biases, plus what narrow indexes have to say.
+inline void PseudoLikelihood::start_margins(const Tile& tile, RowBlock rows,
+                                            double* margins) const {
+  double bias[kLanes] = {};
+  for (const auto [v, lane] : tile.columns)
+    std::copy_n(u_.data() + slots_.bias(v), width_[v], bias + lane);
+  for (std::size_t r = 0; r < rows.last - rows.first; ++r)
+    std::copy_n(bias, kLanes, margins + r * kLanes);
+  for (const auto [v, lane] : tile.columns)
+    if (has_exchange(v))
+      for (std::size_t r = rows.first; r < rows.last; ++r)
+        for (std::size_t k = 0; k < width_[v]; ++k)
+          margins[(r - rows.first) * kLanes + lane + k] += exchange_[v][r * width_[v] + k];
+}
+
+// Margins become derivatives; returns the log-likelihood.
+inline double PseudoLikelihood::observe(const Tile& tile, RowBlock rows, double* margins) const {
+  const std::size_t n = rows.last - rows.first;
+  double value = 0;
+  std::vector<double>
+      derivatives;  // of the multi-valued variables, kept from the binary kernel's zeroing
+  for (const auto& [column, codes] : tile.multi_valued) {
+    const std::size_t width = width_[column.variable];
+    for (std::size_t r = 0; r < n; ++r) {
+      double* own = margins + r * kLanes + column.lane;
+      value += softmax_observed(own, width, codes[rows.first + r], row_weights_[rows.first + r]);
+      derivatives.insert(derivatives.end(), own, own + width);
+    }
+  }
+  value += run_kernel<detail::LogisticTileKernel>(simd_, margins, tile.observed.data() + rows.first,
+                                                  row_weights_.data() + rows.first,
+                                                  tile.lane_scale.data(), n);
+  const double* next = derivatives.data();
+  for (const auto& [column, codes] : tile.multi_valued)
+    for (std::size_t r = 0; r < n; ++r, next += width_[column.variable])
+      std::copy_n(next, width_[column.variable], margins + r * kLanes + column.lane);
+  return value;
+}
+
+inline void PseudoLikelihood::finish_margins(const Tile& tile, RowBlock rows, const double* margins,
+                                             std::span<double> bias_gradient) {
+  std::ranges::fill(bias_gradient, 0.0);
+  for (std::size_t r = 0; r < rows.last - rows.first; ++r)
+    for (std::size_t k = 0; k < kLanes; ++k) bias_gradient[k] += margins[r * kLanes + k];
+  for (const auto [v, lane] : tile.columns)
+    if (has_exchange(v))
+      for (std::size_t r = rows.first; r < rows.last; ++r)
+        for (std::size_t k = 0; k < width_[v]; ++k)
+          exchange_[v][r * width_[v] + k] = margins[(r - rows.first) * kLanes + lane + k];
+}
+
+inline void PseudoLikelihood::add_row_blocks(std::size_t t) {
+  const std::size_t n_blocks = row_blocks_.size();
+  const std::span<double> sum(partial_du_[t * n_blocks]);
+  for (std::size_t b = 1; b < n_blocks; ++b)
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += partial_du_[t * n_blocks + b][i];
+  const std::size_t n_slots = wide_.n_contexts() * kLanes;
+  std::copy_n(sum.data(), n_slots, du_.data() + slots_.tile(t));
+  for (const auto [v, lane] : tiles_[t].columns)
+    std::copy_n(sum.data() + n_slots + lane, width_[v], du_.data() + slots_.bias(v));
+}
+
+// h[slot] = (weight of the rows on which the context holds) * p (1 - p), p the margin's value's
+// marginal.
+inline void PseudoLikelihood::estimate_curvature(const Dataset& data, const Execution& execution) {
+  std::vector<double>& h = u_;
+  std::vector<double> support((wide_.n_contexts() + 1) * kLanes, 0.0), scratch;
+  std::vector<double> lanes(data.n_rows() * kLanes, 0.0);
+  for (std::size_t r = 0; r < data.n_rows(); ++r) lanes[r * kLanes] = row_weights_[r];
+  wide_.gradient(simd_, lanes.data(), 0, data.n_rows(), support.data(), scratch);
+
+  std::vector<std::vector<double>> variance(narrow_.size());
+  parallel_for(narrow_.size(), execution, [&](std::size_t i) {
+    const auto v = static_cast<Variable>(i);
+    std::vector<double> mass(width_[v] + 1, 0.0);
+    const std::vector<Value> codes = data.columns().codes(v);
+    for (std::size_t r = 0; r < codes.size(); ++r) mass[codes[r]] += row_weights_[r];
+    for (std::size_t k = 1; k <= width_[v]; ++k) {
+      const double p = (mass[k] + 0.5) / (total_weight_ + 1.0);
+      variance[v].push_back(p * (1 - p));
+    }
+    for (std::size_t k = 0; k < width_[v]; ++k)
+      h[slots_.bias(v) + k] = total_weight_ * variance[v][k];
+    const NarrowIndex& index = narrow_[v];
+    if (index.n_contexts() == 0 || width_[v] == 0) return;
+    std::vector<double> g(index.n_patterns() + 1, 0.0), own(index.n_contexts()), table;
+    const std::span<const double> counts = index.value_weights();
+    for (std::size_t j = 0; j < counts.size(); ++j)
+      g[width_[v] == 1 ? j % index.n_patterns() : j / (width_[v] + 1)] += counts[j];
+    index.gradient(g, 1, own, table);
+    for (std::size_t c = 0; c < own.size(); ++c)
+      for (std::size_t k = 0; k < width_[v]; ++k)
+        h[slots_.narrow(v) + c * width_[v] + k] = own[c] * variance[v][k];
+  });
+  for (std::size_t t = 0; t < tiles_.size(); ++t)
+    for (const auto [v, lane] : tiles_[t].columns)
+      for (std::size_t c = 0; c < wide_.n_contexts(); ++c)
+        for (std::size_t k = 0; k < width_[v]; ++k)
+          h[slots_.tile(t) + c * kLanes + lane + k] = support[c * kLanes] * variance[v][k];
+  curvature_.resize(n_features_);
+  for (FeatureId j = 0; j < n_features_; ++j) curvature_[j] = slots_.collect_magnitudes(h, j);
+}
+
+inline IndexStatistics PseudoLikelihood::statistics() const {
+  IndexStatistics s;
+  s.n_contexts = n_contexts_;
+  s.n_wide_contexts = wide_.n_contexts();
+  s.n_wide_lookups = wide_.n_lookups();
+  s.n_tiles = tiles_.size();
+  s.bytes = wide_.bytes() + slots_.bytes() + (u_.size() + du_.size()) * sizeof(double);
+  for (std::size_t v = 0; v < narrow_.size(); ++v) {
+    s.n_wide_variables += is_wide_[v];
+    if (narrow_[v].n_patterns() == 0) continue;
+    s.n_narrow_patterns += narrow_[v].n_patterns();
+    s.n_narrow_lookups += narrow_[v].n_lookups();
+    s.bytes += narrow_[v].bytes() + exchange_[v].size() * sizeof(double);
+  }
+  for (const Tile& tile : tiles_) s.bytes += tile.observed.size() * sizeof(std::uint16_t);
+  return s;
+}
+
+}  // namespace feldspar

@@ -1,0 +1,48 @@
+"""feldspar: feature learning for discrete sparse random fields.
+
+Learns Markov networks, log-linear models with conjunctive features, from discrete data.
+
+>>> import feldspar as fs
+>>> digits = fs.datasets.load("digits")
+>>> features = fs.FeatureSet.conjunctions(digits.train, order=2, min_support=20, supported_from=2)
+>>> network = fs.learn_weights(features, digits.train, prior_sd=0.5)
+>>> bool(network.score(digits.test) > -20)
+True
+"""
+
+try:
+    from feldspar._core import __version__
+except ImportError as error:  # a source tree without its compiled part
+    raise ImportError(
+        "feldspar's compiled core is missing: install the package (pip install .) instead of "
+        "importing it from its source folder"
+    ) from error
+
+from feldspar import datasets, optimize
+from feldspar.features import FeatureSet
+from feldspar.io.tabular import read_table, write_table
+from feldspar.network import Conditionals, MarkovNetwork
+from feldspar.preprocessing import binarize, discretize
+from feldspar.schema import Schema
+from feldspar.table import Table
+from feldspar.training import TrainingReport
+from feldspar.weights import PseudoLikelihood, learn_weight_path, learn_weights
+
+__all__ = [
+    "Conditionals",
+    "FeatureSet",
+    "MarkovNetwork",
+    "PseudoLikelihood",
+    "Schema",
+    "Table",
+    "TrainingReport",
+    "__version__",
+    "binarize",
+    "datasets",
+    "discretize",
+    "learn_weight_path",
+    "learn_weights",
+    "optimize",
+    "read_table",
+    "write_table",
+]

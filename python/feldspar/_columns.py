@@ -1,0 +1,85 @@
+"""Data that may be continuous, column by column, from data frames and arrays alike."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from feldspar import _frames
+from feldspar._arrays import MISSING, Codes, matrix_of
+from feldspar.schema import Label, Labels
+from feldspar.table import Table
+
+
+class Columns(Protocol):
+    """Columns that can be asked for numbers, or for labels and codes."""
+
+    names: list[str]
+
+    def numbers(self, name: str) -> npt.NDArray[np.float64] | None:
+        """Return the column as floats, NaN where missing; ``None`` if it holds no numbers."""
+
+    def labels(self, name: str) -> Labels:
+        """Return the labels of a discrete column."""
+
+    def codes(self, name: str, lookup: dict[Label, int]) -> Codes:
+        """Return the codes of a discrete column whose labels are known."""
+
+
+class FrameColumns:
+    """The columns of a data frame."""
+
+    def __init__(self, frame: _frames.Frame) -> None:
+        self._columns = _frames.columns_of(frame)
+        self.names = list(self._columns)
+
+    def numbers(self, name: str) -> npt.NDArray[np.float64] | None:
+        """Return the column as floats, or ``None``."""
+        return _frames.numbers_of(name, self._columns[name])
+
+    def labels(self, name: str) -> Labels:
+        """Return the labels that :meth:`Table.from_frame` would find."""
+        return _frames.encode(name, self._columns[name])[1]
+
+    def codes(self, name: str, lookup: dict[Label, int]) -> Codes:
+        """Return the codes; a value without one is an error."""
+        return _frames.encode_as(name, self._columns[name], lookup)
+
+
+class ArrayColumns:
+    """The columns of an array of numbers; discrete ones hold codes, -1 or NaN where missing."""
+
+    def __init__(self, X: object) -> None:
+        self._array = np.asarray(matrix_of(X), dtype=np.float64)
+        self.names = [f"v{position}" for position in range(self._array.shape[1])]
+        infinite = np.argwhere(np.isinf(self._array))
+        if len(infinite):
+            row, column = infinite[0]
+            raise ValueError(
+                f"row {row}, column {column}: expected a finite number or NaN, "
+                f"got {self._array[row, column]}"
+            )
+
+    def numbers(self, name: str) -> npt.NDArray[np.float64]:
+        """Return the column; every column of an array holds numbers."""
+        return self._array[:, self.names.index(name)]
+
+    def labels(self, name: str) -> Labels:
+        """Return the codes themselves, as many as :meth:`Table.from_array` would find."""
+        return self._table(name).schema.labels[0]
+
+    def codes(self, name: str, lookup: dict[Label, int]) -> Codes:
+        """Return the column; whether these are codes of the labels is for the table to say."""
+        return self._table(name).codes[:, 0]
+
+    def _table(self, name: str) -> Table:
+        column = np.nan_to_num(self.numbers(name), nan=MISSING)
+        return Table.from_array(column[:, np.newaxis], names=[name])
+
+
+def columns_from(X: object) -> Columns:
+    """Return the columns of a data frame or an array."""
+    frame = None if isinstance(X, np.ndarray | list | tuple) else _frames.as_frame(X)
+    return ArrayColumns(X) if frame is None else FrameColumns(frame)

@@ -1,0 +1,246 @@
+"""Data frames to codes and back, whichever library they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import narwhals
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+
+from feldspar._arrays import MISSING, Codes, Weights, check_weights
+from feldspar.schema import Label, Labels, Schema, listing
+
+if TYPE_CHECKING:
+    from feldspar.table import Table
+
+Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+Frame: TypeAlias = "nw.DataFrame[Any]"
+# The plain class: that of `stable.v2` derives from it, and so do the columns of any frame.
+Column: TypeAlias = "narwhals.Series[Any]"
+
+
+def as_frame(X: object) -> Frame | None:
+    """Return ``X`` behind the common interface if it is a data frame, else ``None``."""
+    native: Any = X
+    try:
+        frame = nw.from_native(native, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"the data frame's column names must differ: {error}") from error
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("X is a lazy frame; expected data: pass X.collect()")
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def columns_of(frame: Frame) -> dict[str, Column]:
+    """Return the columns by name; a name that is no text (pandas allows it) becomes text."""
+    if frame.shape[0] == 0 or frame.shape[1] == 0:
+        raise ValueError(
+            f"the data frame is empty: {frame.shape[0]} rows, {frame.shape[1]} columns"
+        )
+    try:
+        columns = {str(column.name): column for column in frame.iter_columns()}
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"the data frame's column names must differ: {error}") from error
+    if len(columns) < frame.shape[1]:
+        raise ValueError(f"column names must differ as text, got {listing(frame.columns)}")
+    return columns
+
+
+def take_weights(columns: dict[str, Column], name: str | None, n_rows: int) -> Weights | None:
+    """Remove the weights' column from ``columns`` and return what it holds."""
+    if name is None:
+        return None
+    if name not in columns:
+        raise ValueError(f"weights: no column is called {name!r}; got {listing(list(columns))}")
+    return check_weights(columns.pop(name).to_numpy(), n_rows, f"weights column {name!r}")
+
+
+def encode_frame(columns: dict[str, Column]) -> tuple[list[Codes], Schema]:
+    """Return the codes of each column and the schema that they define."""
+    encoded = [encode(name, column) for name, column in columns.items()]
+    labels = [labels for _, labels in encoded]
+    schema = Schema([len(ls) for ls in labels], names=list(columns), labels=labels)
+    return [codes for codes, _ in encoded], schema
+
+
+def encode_frame_as(columns: dict[str, Column], schema: Schema) -> list[Codes]:
+    """Return the codes of each column under a given schema; columns are matched by name."""
+    missing = [name for name in schema.names if name not in columns]
+    extra = [name for name in columns if name not in schema.names]
+    if missing or extra:
+        problems = [f"lacks {listing(missing)}"] * bool(missing)
+        problems += [f"has unexpected {listing(extra)}"] * bool(extra)
+        raise ValueError(
+            f"the data frame {' and '.join(problems)}; expected {listing(schema.names)}"
+        )
+    return [
+        encode_as(name, columns[name], lookup)
+        for name, lookup in zip(schema.names, schema.codes_of_labels, strict=True)
+    ]
+
+
+def encode(name: str, column: Column) -> tuple[Codes, Labels]:
+    """Return a column's codes and the labels they stand for.
+
+    Categories keep their order; truth values are False, True; numbers and texts are sorted.
+    """
+    values, labels = _values_and_labels(name, column)
+    if not labels:
+        raise ValueError(f"column {name!r}: all values are missing, so its labels are unknown")
+    if isinstance(values, np.ndarray):
+        codes: Codes = np.searchsorted(np.array(labels), values).astype(np.int32)
+        return codes, labels
+    lookup = {label: code for code, label in enumerate(labels)}
+    return _look_up(name, values, lookup), labels
+
+
+def encode_as(name: str, column: Column, lookup: dict[Label, int]) -> Codes:
+    """Return a column's codes when the code of each label is known."""
+    return _look_up(name, _values(name, column), lookup)
+
+
+def numbers_of(name: str, column: Column) -> npt.NDArray[np.float64] | None:
+    """Return a numeric column as floats, NaN where missing; ``None`` if it is not numeric."""
+    if not column.dtype.is_numeric():
+        return None
+    numbers = column.cast(nw.Float64).to_numpy().astype(np.float64)
+    numbers[column.is_null().to_numpy()] = np.nan
+    if np.isinf(numbers).any():
+        row = int(np.argmax(np.isinf(numbers)))
+        raise ValueError(
+            f"row {row}, column {name!r}: expected a finite number, got {numbers[row]}"
+        )
+    return numbers
+
+
+def _values_and_labels(
+    name: str, column: Column
+) -> tuple[Sequence[Label | None] | npt.NDArray[np.integer[Any]], Labels]:
+    dtype = column.dtype
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        return _values(name, column), tuple(column.cat.get_categories().to_list())
+    if isinstance(dtype, nw.Boolean):
+        return _values(name, column), (False, True)
+    if dtype.is_integer() and not column.is_null().any():
+        # Whole columns at once: integers are the common case, and may be many.
+        integers = column.to_numpy()
+        return integers, tuple(np.unique(integers).tolist())
+    values = _values(name, column)
+    return values, _sorted_labels(name, values)
+
+
+def _values(name: str, column: Column) -> Sequence[Label | None]:
+    """Return a column as plain Python values, ``None`` where missing."""
+    dtype = column.dtype
+    if dtype.is_float() or dtype.is_decimal():
+        return _integral_values(name, column)
+    known = isinstance(dtype, nw.Categorical | nw.Enum | nw.Boolean | nw.String | nw.Object)
+    if not (known or dtype.is_integer() or isinstance(dtype, nw.Unknown)):
+        raise TypeError(
+            f"column {name!r} has type {dtype}; expected categories, truth values, integers or text"
+        )
+    null = column.is_null().to_list()
+    pairs = zip(column.to_list(), null, strict=True)
+    return [None if is_null else value for value, is_null in pairs]
+
+
+def _integral_values(name: str, column: Column) -> list[Label | None]:
+    numbers = numbers_of(name, column)
+    assert numbers is not None
+    fractional = numbers != np.floor(numbers)
+    fractional &= ~np.isnan(numbers)
+    if fractional.any():
+        row = int(np.argmax(fractional))
+        raise ValueError(
+            f"row {row}, column {name!r}: expected discrete values, got {numbers[row]}; "
+            "cut continuous columns into intervals with feldspar.discretize or feldspar.binarize"
+        )
+    return [None if np.isnan(number) else int(number) for number in numbers]
+
+
+def _sorted_labels(name: str, values: Sequence[Label | None]) -> Labels:
+    distinct: set[Any] = {value for value in values if value is not None}
+    kinds = {bool if isinstance(v, bool) else type(v) for v in distinct}
+    if not kinds <= {bool} and not kinds <= {int} and not kinds <= {str}:
+        got = listing(sorted(kind.__name__ for kind in kinds))
+        raise TypeError(
+            f"column {name!r} mixes or holds values of type {got}; "
+            "expected only truth values, only integers or only text"
+        )
+    return (False, True) if kinds == {bool} else tuple(sorted(distinct))
+
+
+def _look_up(
+    name: str, values: Sequence[Label | None] | npt.NDArray[Any], lookup: dict[Label, int]
+) -> Codes:
+    unseen = -2
+    table: dict[Label | None, int] = {None: MISSING, **lookup}
+    codes = np.fromiter((table.get(v, unseen) for v in values), np.int32, count=len(values))
+    if (codes == unseen).any():
+        row = int(np.argmax(codes == unseen))
+        raise ValueError(
+            f"row {row}, column {name!r}: unseen value {values[row]!r}, "
+            f"expected {listing(list(lookup))}"
+        )
+    return codes
+
+
+def decode_frame(table: Table, backend: Backend, weights: str | None) -> Any:
+    """Return the table as a data frame of the library asked for, labels and nulls in place."""
+    builders: dict[str, Callable[[Codes, Labels], Any]] = {
+        "pandas": _pandas_column,
+        "polars": _polars_column,
+        "pyarrow": _pyarrow_column,
+    }
+    if backend not in builders:
+        raise ValueError(f"backend: expected {listing(list(builders))}, got {backend!r}")
+    build = builders[backend]
+    columns = {
+        name: build(table.codes[:, position], table.schema.labels[position])
+        for position, name in enumerate(table.schema.names)
+    }
+    if weights is not None:
+        if weights in columns:
+            raise ValueError(f"weights: {weights!r} is already the name of a variable")
+        columns[weights] = table.weights
+    return _assemble(columns, backend)
+
+
+def _assemble(columns: dict[str, Any], backend: Backend) -> Any:
+    if backend == "pandas":
+        import pandas as pd
+
+        return pd.DataFrame(columns)
+    if backend == "polars":
+        import polars as pl
+
+        return pl.DataFrame(columns)
+    import pyarrow as pa
+
+    return pa.table(columns)
+
+
+def _pandas_column(codes: Codes, labels: Labels) -> Any:
+    import pandas as pd
+
+    categories: Any = list(labels)
+    return pd.Categorical.from_codes(codes.tolist(), categories=categories)
+
+
+def _polars_column(codes: Codes, labels: Labels) -> Any:
+    import polars as pl
+
+    values = [None if code == MISSING else labels[code] for code in codes.tolist()]
+    if all(isinstance(label, str) for label in labels):
+        return pl.Series(values, dtype=pl.Enum([str(label) for label in labels]))
+    return pl.Series(values)
+
+
+def _pyarrow_column(codes: Codes, labels: Labels) -> Any:
+    import pyarrow as pa
+
+    indices = pa.array(codes.astype(np.int32), mask=codes == MISSING)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(list(labels)))

@@ -1,0 +1,21 @@
+"""How many threads a call may use."""
+
+from __future__ import annotations
+
+import os
+
+
+def resolve_jobs(n_jobs: int | None) -> int:
+    """Return the core's thread count for scikit-learn's ``n_jobs``.
+
+    ``None`` becomes 0: whatever OpenMP would use at the time of the call, so that limits set by
+    joblib, threadpoolctl or ``OMP_NUM_THREADS`` hold. Negative numbers count from the number of
+    processors (-1 is all of them). Results never depend on it.
+    """
+    if n_jobs is None:
+        return 0
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; expected None, a positive number, or -1 for all")
+    if n_jobs > 0:
+        return n_jobs
+    return max(1, (os.cpu_count() or 1) + 1 + n_jobs)

@@ -1,0 +1,264 @@
+"""Conjunctive features and sets of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from feldspar import _core
+from feldspar.schema import Label, Schema
+from feldspar.table import Table
+
+if TYPE_CHECKING:
+    from typing import Self
+
+# A test as users write it: variable by name or index, value by label or code, or a set of values.
+Test: TypeAlias = tuple["str | int", "Label | set[Any] | frozenset[Any]"]
+Conjunction: TypeAlias = Iterable[Test]
+# A test as feldspar returns it: codes, and a set only where several values are admitted.
+CodedTest: TypeAlias = tuple[int, "int | frozenset[int]"]
+Feature: TypeAlias = tuple[CodedTest, ...]
+
+
+class FeatureSet(Sequence[Feature]):
+    """Distinct conjunctive features over the variables of a schema, in the order they came.
+
+    A feature is a conjunction of tests; a test names a variable and the value, or set of values,
+    that it admits. Features are canonical: tests are sorted by variable, tests of the same variable
+    are intersected, and of equal features one is kept.
+
+    Parameters
+    ----------
+    schema : Schema
+        The variables.
+    conjunctions : iterable of conjunctions
+        Each an iterable of ``(variable, value)`` pairs: variable by name or index, value by label
+        or code, or a ``set`` of them.
+
+    Examples
+    --------
+    >>> schema = Schema([2, 3], names=["rain", "wind"], labels=[None, ["calm", "breeze", "gale"]])
+    >>> features = FeatureSet(schema, [[("rain", 1)], [("wind", {"breeze", "gale"}), ("rain", 1)]])
+    >>> features[1]
+    ((0, 1), (1, frozenset({1, 2})))
+    >>> print(features.describe(1))
+    rain=1 & wind in {breeze, gale}
+    """
+
+    schema: Schema
+
+    def __init__(self, schema: Schema, conjunctions: Iterable[Conjunction] = ()) -> None:
+        core, numbers = build(schema, conjunctions)
+        useless = np.flatnonzero(numbers < 0)
+        if useless.size:
+            place = int(useless[0])
+            what = "always true" if numbers[place] == -1 else "never true"
+            raise ValueError(f"features[{place}] is {what}; expected a test that splits the data")
+        self._fill(schema, core)
+
+    def _fill(self, schema: Schema, core: _core.FeatureSet) -> None:
+        self.schema = schema
+        self._core = core
+
+    @classmethod
+    def _of_core(cls, schema: Schema, core: _core.FeatureSet) -> Self:
+        features = cls.__new__(cls)
+        features._fill(schema, core)
+        return features
+
+    @classmethod
+    def conjunctions(
+        cls,
+        X: object,
+        *,
+        order: int = 2,
+        min_support: float = 0.0,
+        supported_from: int = 1,
+    ) -> Self:
+        """All conjunctions of non-zero values of up to ``order`` variables.
+
+        For binary data these are ``X_i = 1``, ``X_i = 1 & X_j = 1`` and so on: the features of an
+        Ising model for ``order=2``.
+
+        Parameters
+        ----------
+        X : table, frame or array
+            The data; it gives the schema and the support.
+        order : int
+            Most variables in a feature.
+        min_support : float
+            Least number (or weight) of examples on which a feature must hold.
+        supported_from : int
+            Shortest length to which ``min_support`` applies.
+
+        Examples
+        --------
+        >>> len(FeatureSet.conjunctions([[0, 1, 1], [1, 1, 0], [0, 0, 1]], order=2))
+        6
+        """
+        table = Table.of(X)
+        core = _core.FeatureSet.conjunctions(
+            core_dataset(table), order, float(min_support), supported_from
+        )
+        return cls._of_core(table.schema, core)
+
+    def __len__(self) -> int:
+        """Return the number of features."""
+        return len(self._core)
+
+    @overload
+    def __getitem__(self, index: int) -> Feature: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Feature, ...]: ...
+    def __getitem__(self, index: int | slice) -> Feature | tuple[Feature, ...]:
+        """Return one feature, or a tuple of them, as tuples of ``(variable, value or frozenset)``."""
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        begin, variables, value_begin, values = self._flat
+        position = index + len(self) if index < 0 else index
+        if not 0 <= position < len(self):
+            raise IndexError(f"feature {index} does not exist; there are {len(self)}")
+        return tuple(
+            (variables[t], _admitted(values[value_begin[t] : value_begin[t + 1]]))
+            for t in range(begin[position], begin[position + 1])
+        )
+
+    def __iter__(self) -> Iterator[Feature]:
+        """Iterate over the features."""
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether both hold the same features in the same order over the same schema."""
+        if not isinstance(other, FeatureSet):
+            return NotImplemented
+        return self.schema == other.schema and self._flat == other._flat
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __or__(self, other: FeatureSet) -> FeatureSet:
+        """Return the union: these features, then those of ``other`` that are new."""
+        if self.schema != other.schema:
+            raise ValueError("the feature sets have different schemas")
+        return FeatureSet(self.schema, [*self, *other])
+
+    def __repr__(self) -> str:
+        """Return the number of features and of variables."""
+        longest = int(self.lengths.max(initial=0))
+        return f"FeatureSet({len(self)} features of up to {longest} of {len(self.schema)} variables)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return plain parts: the compiled set is rebuilt from them."""
+        return {"schema": self.schema, "flat": self._core.flatten()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Rebuild the compiled set."""
+        core, _ = _core.FeatureSet.build(list(state["schema"].cardinalities), *state["flat"])
+        self._fill(state["schema"], core)
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Number of tests of each feature."""
+        return np.diff(np.asarray(self._flat[0], dtype=np.int64))
+
+    def variables(self, index: int) -> tuple[int, ...]:
+        """Return the variables that a feature tests."""
+        begin, variables, _, _ = self._flat
+        return tuple(variables[begin[index] : begin[index + 1]])
+
+    def describe(self, index: int) -> str:
+        """Return a feature in words, with names and labels."""
+        return " & ".join(self._describe_test(v, value) for v, value in self[index])
+
+    def _describe_test(self, variable: int, value: int | frozenset[int]) -> str:
+        name, labels = self.schema.names[variable], self.schema.labels[variable]
+        if isinstance(value, int):
+            return f"{name}={labels[value]}"
+        return f"{name} in {{{', '.join(str(labels[code]) for code in sorted(value))}}}"
+
+    @cached_property
+    def _flat(self) -> tuple[list[int], list[int], list[int], list[int]]:
+        begin, variables, value_begin, values = self._core.flatten()
+        return begin.tolist(), variables.tolist(), value_begin.tolist(), values.tolist()
+
+
+def core_dataset(table: Table) -> _core.Dataset:
+    """Return the compiled data set of a table without missing entries."""
+    return _core.Dataset.merge(
+        list(table.schema.cardinalities),
+        core_codes(table),
+        np.ascontiguousarray(table.weights, dtype=np.float64) if table.has_weights else None,
+    )
+
+
+def core_codes(table: Table) -> npt.NDArray[np.int32]:
+    """Return a table's codes for the core; missing entries are refused by name."""
+    codes = np.ascontiguousarray(np.asarray(table), dtype=np.int32)
+    if table.has_missing:
+        row, column = (int(i) for i in np.argwhere(codes < 0)[0])
+        columns = [table.schema.names[v] for v in np.flatnonzero((codes < 0).any(axis=0))]
+        raise ValueError(
+            f"missing values in {len(columns)} columns ({', '.join(columns[:5])}"
+            f"{', ...' if len(columns) > 5 else ''}), first in row {row}, "
+            f"column {table.schema.names[column]!r}; expected complete rows"
+        )
+    return codes
+
+
+def build(
+    schema: Schema, conjunctions: Iterable[Conjunction]
+) -> tuple[_core.FeatureSet, npt.NDArray[np.int64]]:
+    """Return the compiled set and, per conjunction, its feature's number.
+
+    Instead of a number, -1 stands for a conjunction that is always true and -2 for one that never is.
+    """
+    begin, variables, value_begin, values = [0], [], [0], []
+    lookups = schema.codes_of_labels
+    for place, conjunction in enumerate(conjunctions):
+        try:
+            for variable, value in conjunction:
+                v = _position(schema, variable)
+                variables.append(v)
+                if isinstance(value, (set, frozenset)):
+                    values.extend(_code(schema, lookups, v, member) for member in value)
+                else:
+                    values.append(_code(schema, lookups, v, value))
+                value_begin.append(len(values))
+        except (TypeError, ValueError, LookupError) as error:
+            raise type(error)(f"features[{place}]: {_message(error)}") from error
+        begin.append(len(variables))
+    core, numbers = _core.FeatureSet.build(
+        list(schema.cardinalities),
+        np.asarray(begin, dtype=np.int64),
+        np.asarray(variables, dtype=np.uint32),
+        np.asarray(value_begin, dtype=np.int64),
+        np.asarray(values, dtype=np.uint16),
+    )
+    return core, numbers
+
+
+def _position(schema: Schema, variable: str | int) -> int:
+    # Plain indexes are most of what comes in bulk; everything else goes the explaining way.
+    if type(variable) is int and 0 <= variable < len(schema):
+        return variable
+    return schema.index(variable)
+
+
+def _code(
+    schema: Schema, lookups: Sequence[dict[Label, int]], variable: int, value: Label
+) -> int:
+    code = lookups[variable].get(value)
+    return schema.code(variable, value) if code is None else code
+
+
+def _message(error: Exception) -> str:
+    if "unpack" in str(error):
+        return "expected (variable, value) pairs"
+    return str(error.args[0]) if error.args else str(error)
+
+
+def _admitted(values: list[int]) -> int | frozenset[int]:
+    return values[0] if len(values) == 1 else frozenset(values)

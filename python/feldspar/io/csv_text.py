@@ -1,0 +1,292 @@
+"""Delimited text with labels: cells to codes and back.
+
+A column's values are labels: integers if all of them are, else text, coded in sorted order.
+Lines are counted from 1.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from feldspar.io.files import Source, open_text, source_name
+from feldspar.schema import Label, Labels, Schema, listing
+from feldspar.table import Table
+
+Header: TypeAlias = bool | Literal["auto"]
+
+MISSING_MARKS = ("", "*", "?", "NA", "N/A", "<NA>", "nan", "NaN", "null", "NULL")
+
+_DELIMITERS = ",;\t|"
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def read_csv(
+    path: Source,
+    *,
+    schema: Schema | None,
+    header: Header,
+    weights: str | None,
+    delimiter: str | None,
+    missing: Collection[str],
+) -> Table:
+    """Read a CSV file; the parameters are those of :func:`feldspar.read_table`."""
+    cells = _read_cells(path, delimiter)
+    names = _header(cells, header, schema, missing)
+    return _encode_cells(cells, names, schema, weights, frozenset(missing))
+
+
+def format_csv(table: Table, weights: str | None) -> str:
+    """Return a table as CSV with a header and labels, empty cells where entries are missing."""
+    names = list(table.schema.names)
+    columns = [
+        _texts(table.codes[:, position].tolist(), labels)
+        for position, labels in enumerate(table.schema.labels)
+    ]
+    if weights is not None:
+        if weights in names:
+            raise ValueError(f"weights: {weights!r} is already the name of a variable")
+        names.append(weights)
+        columns.append([repr(weight) for weight in table.weights.tolist()])
+    lines = _Lines()
+    writer = csv.writer(lines)
+    writer.writerow(names)
+    writer.writerows(zip(*columns, strict=True))
+    return "".join(lines.written)
+
+
+class _Lines:
+    """Collects a writer's rows, each ended by a line feed.
+
+    A writer told to end rows so itself would not quote a cell that holds a carriage return, and a
+    reader would take that for the end of the row.
+    """
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def write(self, row: str) -> None:
+        self.written.append(row.removesuffix("\r\n") + "\n")
+
+
+def _texts(codes: list[int], labels: Labels) -> list[str]:
+    # The code -1 finds the last text, the empty one.
+    texts = [*map(str, labels), ""]
+    return [texts[code] for code in codes]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of a delimited file and where they stood."""
+
+    file: str
+    rows: list[list[str]]
+    lines: list[int]  # the line on which each row ends, counted from 1
+
+    def column(self, position: int) -> list[str]:
+        return [row[position] for row in self.rows]
+
+    def place(self, row: int, name: str) -> str:
+        return f"{self.file}, line {self.lines[row]}, column {name!r}"
+
+
+def _read_cells(path: Source, delimiter: str | None) -> _Cells:
+    file = source_name(path)
+    stream = open_text(path)
+    reader = csv.reader(stream, delimiter=delimiter or _sniff(stream), strict=True)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    try:
+        for row in reader:
+            if row:  # blank lines hold nothing
+                rows.append([cell.strip() for cell in row])
+                lines.append(reader.line_num)
+    except csv.Error as error:
+        raise ValueError(f"{file}, line {reader.line_num}: {error}") from error
+    if not rows:
+        raise ValueError(f"{file}: the file is empty; expected one example a line")
+    width = len(rows[0])
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != width:
+            raise ValueError(
+                f"{file}, line {line}: expected {width} values as on line {lines[0]}, "
+                f"got {len(row)}"
+            )
+    return _Cells(file, rows, lines)
+
+
+def _sniff(stream: io.StringIO) -> str:
+    """Return the delimiter that the first line has most of, the comma if it has none."""
+    first = next((line for line in stream if line.strip()), "")
+    stream.seek(0)
+    return max(_DELIMITERS, key=first.count)
+
+
+def _header(
+    cells: _Cells,
+    header: Header,
+    schema: Schema | None,
+    missing: Collection[str],
+) -> list[str] | None:
+    """Take the header off ``cells`` and return its names, or ``None`` if there is none."""
+    if header not in (True, False, "auto"):
+        raise ValueError(f"header: expected True, False or 'auto', got {header!r}")
+    if header == "auto":
+        header = _looks_like_header(cells, schema, missing)
+    if not header:
+        return None
+    names = cells.rows.pop(0)
+    line = cells.lines.pop(0)
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"{cells.file}, line {line}: two columns are called {twice[0]!r}")
+    if not cells.rows:
+        raise ValueError(
+            f"{cells.file}: no rows after line {line}, which was taken for a header; "
+            "if it holds data, pass header=False"
+        )
+    return names
+
+
+def _looks_like_header(cells: _Cells, schema: Schema | None, missing: Collection[str]) -> bool:
+    first = cells.rows[0]
+    if schema is not None and set(schema.names) <= set(first):
+        return True
+    if len(set(first)) < len(first) or any(cell in missing for cell in first):
+        return False
+    telling = range(len(first))
+    if any(_NUMBER.fullmatch(cell) for cell in first):
+        # pandas numbers the columns that have no names. That 0 and 1 occur again says nothing then,
+        # nearly all data hold them; from 2 on it does.
+        telling = range(2, len(first))
+        if not telling or first != [str(position) for position in range(len(first))]:
+            return False
+    return not any(first[i] == row[i] for row in cells.rows[1:] for i in telling)
+
+
+def _encode_cells(
+    cells: _Cells,
+    names: list[str] | None,
+    schema: Schema | None,
+    weights: str | None,
+    missing: frozenset[str],
+) -> Table:
+    order = _columns(cells, names, schema, weights)
+    encoded: list[tuple[npt.NDArray[np.int32], Labels]] = []
+    for position, (name, column) in enumerate(order.items()):
+        values = cells.column(column)
+        known = None if schema is None else schema.labels[position]
+        encoded.append(_encode_column(cells, name, values, known, missing))
+    if schema is None:
+        labels = [ls for _, ls in encoded]
+        schema = Schema([len(ls) for ls in labels], names=list(order), labels=labels)
+    codes = np.column_stack([column_codes for column_codes, _ in encoded])
+    return Table(codes, schema, _weights(cells, names, weights))
+
+
+def _columns(
+    cells: _Cells, names: list[str] | None, schema: Schema | None, weights: str | None
+) -> dict[str, int]:
+    """Return the column in the file of each variable, in the variables' order."""
+    width = len(cells.rows[0])
+    if names is None:
+        if weights is not None:
+            raise ValueError(
+                f"{cells.file}: weights are in column {weights!r}, but the file has no header"
+            )
+        expected = [f"v{i}" for i in range(width)] if schema is None else list(schema.names)
+        if len(expected) != width:
+            raise ValueError(
+                f"{cells.file}, line {cells.lines[0]}: expected {len(expected)} columns "
+                f"({listing(expected)}), got {width}"
+            )
+        return {name: column for column, name in enumerate(expected)}
+    found = {name: column for column, name in enumerate(names) if name != weights}
+    if weights is not None and len(found) == len(names):
+        raise ValueError(f"{cells.file}: no column is called {weights!r}; got {listing(names)}")
+    if schema is None:
+        return found
+    if set(found) != set(schema.names):
+        raise ValueError(
+            f"{cells.file}: expected the columns {listing(schema.names)}, "
+            f"got {listing(list(found))}"
+        )
+    return {name: found[name] for name in schema.names}
+
+
+def _encode_column(
+    cells: _Cells,
+    name: str,
+    values: Sequence[str],
+    labels: Labels | None,
+    missing: frozenset[str],
+) -> tuple[npt.NDArray[np.int32], Labels]:
+    """Return the codes of a column and its labels; the labels are found if not given."""
+    distinct = set(values) - missing
+    if labels is None:
+        texts = _label_texts(cells, name, values, distinct)
+        labels = tuple(dict.fromkeys(label for label, _ in texts))
+        codes_of_labels = {label: code for code, label in enumerate(labels)}
+        lookup = {text: codes_of_labels[label] for label, text in texts}
+    else:
+        lookup = {text: code for code, label in enumerate(labels) for text in _spellings(label)}
+    for value in distinct - lookup.keys():
+        row = values.index(value)
+        raise ValueError(
+            f"{cells.place(row, name)}: unseen value {value!r}, expected {listing(labels)}"
+        )
+    # Marks of missing entries come first: a label that is spelled like one cannot be meant.
+    lookup.update(dict.fromkeys(missing, -1))
+    return np.fromiter((lookup[v] for v in values), np.int32, count=len(values)), labels
+
+
+def _label_texts(
+    cells: _Cells, name: str, values: Sequence[str], distinct: set[str]
+) -> list[tuple[Label, str]]:
+    """Return the labels of a column, sorted, each with a text that stands for it."""
+    if not distinct:
+        raise ValueError(
+            f"{cells.file}, column {name!r}: all values are missing, so its labels are unknown"
+        )
+    if all(_INTEGER.fullmatch(text) for text in distinct):
+        return sorted((int(text), text) for text in distinct)
+    if all(_NUMBER.fullmatch(text) for text in distinct):
+        row = next(i for i, v in enumerate(values) if v in distinct and not _INTEGER.fullmatch(v))
+        raise ValueError(
+            f"{cells.place(row, name)}: expected discrete values, got {values[row]!r}; read the "
+            "file into a data frame and cut it into intervals with feldspar.discretize"
+        )
+    return sorted((text, text) for text in distinct)
+
+
+def _spellings(label: Label) -> tuple[str, ...]:
+    """Return the texts that stand for a label in a file."""
+    text = str(label)
+    return (text, text.lower(), text.upper()) if isinstance(label, bool) else (text,)
+
+
+def _weights(
+    cells: _Cells, names: list[str] | None, weights: str | None
+) -> npt.NDArray[np.float64] | None:
+    if names is None or weights is None:
+        return None
+    texts = cells.column(names.index(weights))
+    numbers = np.empty(len(texts))
+    for row, text in enumerate(texts):
+        number = float(text) if _NUMBER.fullmatch(text) else np.nan
+        if not (np.isfinite(number) and number >= 0):
+            raise ValueError(
+                f"{cells.place(row, weights)}: expected a finite weight >= 0, got {text!r}"
+            )
+        numbers[row] = number
+    if not numbers.any():
+        raise ValueError(f"{cells.file}, column {weights!r}: all weights are 0")
+    return numbers

@@ -1,0 +1,249 @@
+"""Markov networks: log-linear models with conjunctive features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from feldspar import _core
+from feldspar._jobs import resolve_jobs
+from feldspar.features import Conjunction, FeatureSet, build, core_codes
+from feldspar.schema import Schema
+from feldspar.table import Table
+from feldspar.training import TrainingReport
+
+if TYPE_CHECKING:
+    import os
+    from typing import Self
+
+    import networkx as nx
+
+_SHOWN_FEATURES = 10
+
+
+class MarkovNetwork:
+    """A probability distribution ``P(x) = exp(sum_j w_j f_j(x)) / Z`` over discrete variables.
+
+    Parameters
+    ----------
+    features : FeatureSet
+        The conjunctive features.
+    weights : array of float
+        One finite weight for each.
+    metadata : mapping, optional
+        How the network came about; kept in ``.json`` files.
+
+    Attributes
+    ----------
+    schema : Schema
+    features : FeatureSet
+    weights : array of float64, read-only
+    metadata : dict
+    training_ : TrainingReport or None
+        How the weights were learned, where they were.
+
+    Examples
+    --------
+    >>> schema = Schema([2, 2], names=["rain", "wet"])
+    >>> network = MarkovNetwork.from_terms(schema, [([("rain", 1), ("wet", 1)], 2.0)])
+    >>> network.log_potential([[1, 1], [1, 0]]).tolist()
+    [2.0, 0.0]
+    >>> network.conditionals([[1, 1]])["wet"].round(3).tolist()
+    [[0.119, 0.881]]
+    """
+
+    def __init__(
+        self,
+        features: FeatureSet,
+        weights: npt.ArrayLike,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.features = features
+        self.weights = np.array(weights, dtype=np.float64)
+        if self.weights.ndim != 1:
+            raise ValueError(f"weights must be one-dimensional, got shape {self.weights.shape}")
+        self.weights.setflags(write=False)
+        self.metadata: dict[str, Any] = dict(metadata or {})
+        self.training_: TrainingReport | None = None
+        self._core = _core.MarkovNetwork(features._core, self.weights)
+
+    @classmethod
+    def from_terms(
+        cls,
+        schema: Schema,
+        terms: Iterable[tuple[Conjunction, float]],
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Make a network of weighted conjunctions.
+
+        Equal conjunctions become one feature and their weights add up. Conjunctions that are
+        always or never true change no probability and are left out.
+        """
+        pairs = list(terms)
+        core, numbers = build(schema, (conjunction for conjunction, _ in pairs))
+        given = np.fromiter((weight for _, weight in pairs), dtype=np.float64, count=len(pairs))
+        kept = numbers >= 0
+        weights = np.bincount(numbers[kept], weights=given[kept], minlength=len(core))
+        return cls(FeatureSet._of_core(schema, core), weights, metadata=metadata)
+
+    @property
+    def schema(self) -> Schema:
+        """The variables."""
+        return self.features.schema
+
+    def __repr__(self) -> str:
+        """Return the sizes."""
+        return f"MarkovNetwork({len(self.schema)} variables, {len(self.features)} features)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return plain parts."""
+        return {name: value for name, value in vars(self).items() if name != "_core"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Rebuild the compiled network."""
+        vars(self).update(state)
+        self.weights.setflags(write=False)
+        self._core = _core.MarkovNetwork(self.features._core, self.weights)
+
+    # What the network says of complete rows
+
+    def score_samples(self, X: object, *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
+        """Return the pseudo-log-likelihood of each row: the sum of ``log P(x_v | rest)``."""
+        codes = core_codes(Table.of(X, schema=self.schema))
+        return self._core.observed_log_conditionals(codes, resolve_jobs(n_jobs)).sum(axis=1)
+
+    def score(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> float:
+        """Return the mean pseudo-log-likelihood (PLL) per example, by weight where there are weights."""
+        table = Table.of(X, schema=self.schema, sample_weight=sample_weight)
+        return float(np.average(self.score_samples(table, n_jobs=n_jobs), weights=table.weights))
+
+    def conditionals(self, X: object, *, n_jobs: int | None = None) -> Conditionals:
+        """Return ``P(X_v = a | rest of the row)`` for every row, variable and value."""
+        codes = core_codes(Table.of(X, schema=self.schema))
+        log_probabilities = self._core.log_conditionals(codes, resolve_jobs(n_jobs))
+        return Conditionals(self.schema, np.exp(log_probabilities))
+
+    def log_potential(self, X: object, *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
+        """Return, for each row, the sum of the weights of the features that hold."""
+        codes = core_codes(Table.of(X, schema=self.schema))
+        return self._core.log_potentials(codes, resolve_jobs(n_jobs))[:, 0]
+
+    # Its structure
+
+    def markov_blanket(self, variable: str | int) -> tuple[str, ...]:
+        """Return the names of the variables that share a feature of non-zero weight with this one."""
+        own = self.schema.index(variable)
+        blanket: set[int] = set()
+        for j in np.flatnonzero(self.weights):
+            scope = self.features.variables(int(j))
+            if own in scope:
+                blanket.update(scope)
+        return tuple(self.schema.names[v] for v in sorted(blanket - {own}))
+
+    def to_networkx(self) -> nx.Graph:
+        """Return the graph: an edge joins variables that share a feature of non-zero weight.
+
+        Edges carry ``n_features`` and ``max_abs_weight`` over the features they share. Needs
+        networkx (``pip install feldspar[graph]``).
+        """
+        try:
+            import networkx as nx
+        except ImportError as error:
+            raise ImportError(
+                "to_networkx needs networkx: pip install 'feldspar[graph]'"
+            ) from error
+        graph = nx.Graph()
+        graph.add_nodes_from(
+            (name, {"cardinality": cardinality})
+            for name, cardinality in zip(self.schema.names, self.schema.cardinalities, strict=True)
+        )
+        for j in np.flatnonzero(self.weights):
+            scope = [self.schema.names[v] for v in self.features.variables(int(j))]
+            size = abs(float(self.weights[j]))
+            for i, one in enumerate(scope):
+                for other in scope[i + 1 :]:
+                    edge = graph.get_edge_data(one, other, {"n_features": 0, "max_abs_weight": 0.0})
+                    graph.add_edge(
+                        one,
+                        other,
+                        n_features=edge["n_features"] + 1,
+                        max_abs_weight=max(edge["max_abs_weight"], size),
+                    )
+        return graph
+
+    def summary(self) -> str:
+        """Return a page of text: sizes, feature lengths, training, and the heaviest features."""
+        lines = [
+            f"Markov network over {len(self.schema)} variables "
+            f"(up to {max(self.schema.cardinalities)} values), {len(self.features)} features, "
+            f"{int(np.count_nonzero(self.weights))} with non-zero weight"
+        ]
+        lengths, counts = np.unique(self.features.lengths, return_counts=True)
+        lines += [
+            f"  {count} features with {length} test{'s' if length > 1 else ''}"
+            for length, count in zip(lengths.tolist(), counts.tolist(), strict=True)
+        ]
+        if self.training_ is not None:
+            lines.append(f"Training: {self.training_.describe()}")
+        heaviest = np.argsort(-np.abs(self.weights), kind="stable")[:_SHOWN_FEATURES].tolist()
+        if heaviest:
+            lines.append("Heaviest features:")
+        lines += [f"  {self.weights[j]:+8.3f}  {self.features.describe(j)}" for j in heaviest]
+        return "\n".join(lines)
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the network to a ``.json``, ``.mn`` or ``.uai`` file.
+
+        The file appears whole or not at all.
+        """
+        from feldspar.io.models import save_network
+
+        save_network(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> MarkovNetwork:
+        """Read a network from a ``.json``, ``.mn`` or ``.uai`` file."""
+        from feldspar.io.models import load_network
+
+        return load_network(path)
+
+
+@dataclass(frozen=True, eq=False)
+class Conditionals(Mapping[str, npt.NDArray[np.float64]]):
+    """The conditional distribution of every variable on every row, by name or index.
+
+    ``conditionals["cancer"]`` is an array of rows x values. ``probabilities`` holds all variables side
+    by side.
+    """
+
+    schema: Schema
+    probabilities: npt.NDArray[np.float64]
+
+    def __getitem__(self, variable: str | int) -> npt.NDArray[np.float64]:
+        """Return the probabilities of one variable's values, a row for each example."""
+        v = self.schema.index(variable)
+        first = sum(self.schema.cardinalities[:v])
+        return self.probabilities[:, first : first + self.schema.cardinalities[v]]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the variables' names."""
+        return iter(self.schema.names)
+
+    def __len__(self) -> int:
+        """Return the number of variables."""
+        return len(self.schema)

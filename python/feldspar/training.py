@@ -1,0 +1,63 @@
+"""What is known of a training run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """How weights were learned.
+
+    Attributes
+    ----------
+    status : str
+        ``converged``, ``stalled``, ``max_iterations``, ``max_evaluations``, ``time_limit`` or
+        ``interrupted``.
+    message : str
+        The same in a sentence.
+    objective : float
+        What was maximised, per example: mean PLL less penalties.
+    gradient_norm : float
+        Largest component of the objective's gradient (with L1: of its smallest subgradient).
+    iterations, evaluations : int
+    seconds : float
+        Of the optimisation.
+    index_seconds : float
+        Of building the index before it; shared by the members of a path.
+    prior_sd : float or None
+    l1 : float
+    history : tuple of (iteration, objective, seconds)
+    """
+
+    status: str
+    message: str
+    objective: float
+    gradient_norm: float
+    iterations: int
+    evaluations: int
+    seconds: float
+    index_seconds: float
+    prior_sd: float | None
+    l1: float
+    history: tuple[tuple[int, float, float], ...]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the optimum was reached to within the tolerance."""
+        return self.status == "converged"
+
+    def describe(self) -> str:
+        """Return one line for people."""
+        prior = "no prior" if self.prior_sd is None else f"prior sd {self.prior_sd:g}"
+        l1 = f", L1 {self.l1:g}" if self.l1 else ""
+        return (
+            f"{self.status} after {self.iterations} iterations, {self.seconds:.2f} s; "
+            f"objective {self.objective:.6f} per example ({prior}{l1})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is worth keeping in a model file."""
+        names = ("status", "objective", "gradient_norm", "iterations", "prior_sd", "l1")
+        return {name: getattr(self, name) for name in names}

@@ -1,0 +1,278 @@
+"""Weight learning by pseudo-likelihood."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from feldspar import _core
+from feldspar._jobs import resolve_jobs
+from feldspar._progress import progress_bar
+from feldspar.features import Conjunction, FeatureSet, core_dataset
+from feldspar.network import MarkovNetwork
+from feldspar.table import Table
+from feldspar.training import TrainingReport
+
+OnInterrupt = Literal["return", "raise"]
+
+
+class PseudoLikelihood:
+    """The pseudo-log-likelihood of a feature set's weights on data, as a function.
+
+    Indexing the features is done once; evaluations are then cheap. Learners and ``learn_weights``
+    stand on it; it is public for those who bring their own optimizer.
+
+    Parameters
+    ----------
+    features : FeatureSet or iterable of conjunctions
+    X : table, frame or array
+        Complete rows; identical ones are merged.
+    sample_weight : array of float, optional
+    n_jobs : int, optional
+
+    Examples
+    --------
+    >>> data = [[0, 0], [1, 1], [1, 1], [0, 1]]
+    >>> pll = PseudoLikelihood([[(0, 1)], [(1, 1)], [(0, 1), (1, 1)]], data)
+    >>> value, gradient = pll.value_and_gradient([0.0, 0.0, 0.0])
+    >>> round(value, 4), gradient.tolist()
+    (-5.5452, [0.0, 1.0, 1.5])
+    """
+
+    def __init__(
+        self,
+        features: FeatureSet | Iterable[Conjunction],
+        X: object,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        started = time.perf_counter()
+        table, self.features = _table_and_features(features, X, sample_weight)
+        self.n_jobs = n_jobs
+        self._core = _core.PseudoLikelihood(
+            self.features._core, core_dataset(table), resolve_jobs(n_jobs)
+        )
+        self.index_seconds = time.perf_counter() - started
+
+    @property
+    def total_weight(self) -> float:
+        """Number (or total weight) of the examples."""
+        return self._core.total_weight
+
+    @property
+    def statistics(self) -> _core.IndexStatistics:
+        """What the index holds and how large it is."""
+        return self._core.statistics
+
+    def value_and_gradient(
+        self, weights: npt.ArrayLike
+    ) -> tuple[float, npt.NDArray[np.float64]]:
+        """Return the PLL (a sum over examples and variables) and its gradient."""
+        array = np.ascontiguousarray(weights, dtype=np.float64)
+        return self._core.value_and_gradient(array, resolve_jobs(self.n_jobs))
+
+
+def learn_weights(
+    features: FeatureSet | Iterable[Conjunction],
+    X: object,
+    *,
+    prior_sd: float | None = 1.0,
+    l1: float = 0.0,
+    sample_weight: npt.ArrayLike | None = None,
+    initial_weights: npt.ArrayLike | None = None,
+    max_iterations: int = 1000,
+    tolerance: float = 1e-8,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    on_interrupt: OnInterrupt = "return",
+) -> MarkovNetwork:
+    """Return the network whose weights maximise the penalised pseudo-likelihood.
+
+    Maximises ``PLL(w) - sum(w**2) / (2 * prior_sd**2) - l1 * sum(abs(w))``, PLL summed over examples,
+    by L-BFGS, or by OWL-QN where ``l1`` is positive.
+
+    Parameters
+    ----------
+    features : FeatureSet or iterable of conjunctions
+        A conjunction is a sequence of ``(variable, value)`` pairs: variable by index or name, value
+        by code or label, or a set of values.
+    X : table, frame or array
+        Complete rows; identical ones are merged.
+    prior_sd : float or None
+        Standard deviation of the Gaussian prior on each weight; ``None`` for no prior.
+    l1 : float
+        Strength of the L1 penalty; drives weights to exactly zero.
+    sample_weight : array of float, optional
+    initial_weights : array of float, optional
+        Where to start; zeros if left out.
+    max_iterations : int
+    tolerance : float
+        Stop when the objective, per example, is estimated to be this close to its optimum.
+    time_limit : float, optional
+        Seconds; when it is over, the best weights so far are returned with a warning.
+    n_jobs : int, optional
+        Threads. The result does not depend on it.
+    verbose : bool
+        Show a progress bar on a terminal.
+    on_interrupt : {"return", "raise"}
+        What Ctrl-C does: return the best network so far with a warning, or raise.
+
+    Returns
+    -------
+    MarkovNetwork
+        ``network.training_`` tells status, iterations, objective, gradient norm and seconds.
+
+    Examples
+    --------
+    >>> import feldspar as fs
+    >>> X = [[0, 0], [1, 1], [1, 1], [0, 1], [1, 0], [0, 0]]
+    >>> network = fs.learn_weights([[(0, 1)], [(1, 1)], [(0, 1), (1, 1)]], X, prior_sd=2.0)
+    >>> network.training_.status
+    'converged'
+    >>> network.weights.round(2).tolist()
+    [-0.39, -0.39, 1.04]
+    """
+    return learn_weight_path(
+        features,
+        X,
+        prior_sd=[prior_sd],
+        l1=[l1],
+        sample_weight=sample_weight,
+        initial_weights=initial_weights,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        on_interrupt=on_interrupt,
+    )[0]
+
+
+def learn_weight_path(
+    features: FeatureSet | Iterable[Conjunction] | PseudoLikelihood,
+    X: object = None,
+    *,
+    prior_sd: float | Sequence[float | None] | None = 1.0,
+    l1: float | Sequence[float] = 0.0,
+    sample_weight: npt.ArrayLike | None = None,
+    initial_weights: npt.ArrayLike | None = None,
+    max_iterations: int = 1000,
+    tolerance: float = 1e-8,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    on_interrupt: OnInterrupt = "return",
+) -> list[MarkovNetwork]:
+    """Return one network for each penalty of a path, solved with one index and warm starts.
+
+    ``prior_sd`` and ``l1`` are single values or sequences; two sequences go together pair by pair. The path
+    is solved from the strongest penalty to the weakest, each from the solution before; networks
+    come in the order asked for. Other parameters are those of `learn_weights`; ``features`` may be a
+    `PseudoLikelihood` already made (then ``X`` and ``sample_weight`` are left out).
+
+    Examples
+    --------
+    >>> X = [[0, 0], [1, 1], [1, 1], [0, 1], [1, 0], [0, 0]]
+    >>> path = learn_weight_path([[(0, 1)], [(0, 1), (1, 1)]], X, prior_sd=[10.0, 1.0, 0.1])
+    >>> [round(float(network.weights[1]), 2) for network in path]
+    [0.88, 0.46, 0.02]
+    """
+    if on_interrupt not in ("return", "raise"):
+        raise ValueError(f"on_interrupt must be 'return' or 'raise', got {on_interrupt!r}")
+    penalties = _penalties(prior_sd, l1)
+    likelihood = (
+        features
+        if isinstance(features, PseudoLikelihood)
+        else PseudoLikelihood(features, X, sample_weight=sample_weight, n_jobs=n_jobs)
+    )
+    options = _core.FitWeightsOptions()
+    options.max_iterations = max_iterations
+    options.tolerance = tolerance
+    if time_limit is not None:
+        options.max_seconds = time_limit
+    with progress_bar("weights", shown=verbose) as progress:
+        fits = _core.fit_weight_path(
+            likelihood._core,
+            penalties,
+            None
+            if initial_weights is None
+            else np.ascontiguousarray(initial_weights, dtype=np.float64),
+            options,
+            resolve_jobs(n_jobs),
+            progress,
+        )
+    if on_interrupt == "raise" and any(fit.status == "interrupted" for fit in fits):
+        raise KeyboardInterrupt
+    return [_network(likelihood, fit) for fit in fits]
+
+
+def _table_and_features(
+    features: FeatureSet | Iterable[Conjunction],
+    X: object,
+    sample_weight: npt.ArrayLike | None,
+) -> tuple[Table, FeatureSet]:
+    if isinstance(features, FeatureSet):
+        return Table.of(X, schema=features.schema, sample_weight=sample_weight), features
+    table = Table.of(X, sample_weight=sample_weight)
+    return table, FeatureSet(table.schema, features)
+
+
+def _penalties(
+    prior_sd: float | Sequence[float | None] | None, l1: float | Sequence[float]
+) -> list[_core.Penalty]:
+    sds = [prior_sd] if prior_sd is None or isinstance(prior_sd, (int, float)) else list(prior_sd)
+    l1s = [l1] if isinstance(l1, (int, float)) else list(l1)
+    if len(sds) == 1:
+        sds *= len(l1s)
+    if len(l1s) == 1:
+        l1s *= len(sds)
+    if len(sds) != len(l1s):
+        raise ValueError(
+            f"prior_sd has {len(sds)} values and l1 has {len(l1s)}; expected as many, or one"
+        )
+    if not sds:
+        raise ValueError("prior_sd: expected at least one value, got none")
+    return [
+        _core.Penalty(math.inf if sd is None else float(sd), float(strength))
+        for sd, strength in zip(sds, l1s, strict=True)
+    ]
+
+
+def _network(likelihood: PseudoLikelihood, fit: _core.WeightFit) -> MarkovNetwork:
+    total = likelihood.total_weight
+    report = TrainingReport(
+        status=fit.status,
+        message=fit.message,
+        objective=fit.objective,
+        gradient_norm=fit.gradient_norm,
+        iterations=fit.iterations,
+        evaluations=fit.evaluations,
+        seconds=fit.seconds,
+        index_seconds=likelihood.index_seconds,
+        prior_sd=None if math.isinf(fit.penalty.prior_sd) else fit.penalty.prior_sd,
+        l1=fit.penalty.l1,
+        history=tuple((step, -value / total, at) for step, value, at in fit.history),
+    )
+    if not report.converged:
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"weight learning did not converge ({report.status}): {report.message} "
+            f"Gradient norm {report.gradient_norm:.2g} per example after {report.iterations} "
+            "iterations; more iterations, a prior or a larger tolerance may help.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    network = MarkovNetwork(
+        likelihood.features, fit.weights, metadata={"training": report.to_dict()}
+    )
+    network.training_ = report
+    return network

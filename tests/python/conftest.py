@@ -1,0 +1,26 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from feldspar import datasets
+from feldspar.datasets import DataSplit
+
+
+@pytest.fixture(scope="session")
+def benchmark() -> Callable[[str], DataSplit]:
+    """Load benchmark sets from $FELDSPAR_DATA; without it, skip, or fail where FELDSPAR_REQUIRE_DATA=1."""
+
+    def load(name: str) -> DataSplit:
+        if not os.environ.get("FELDSPAR_DATA"):
+            reason = f"FELDSPAR_DATA is not set: the folder of the benchmark set {name!r}"
+            if os.environ.get("FELDSPAR_REQUIRE_DATA") == "1":
+                pytest.fail(reason)
+            pytest.skip(reason)
+        return datasets.load(name, download=False)
+
+    return load
