@@ -44,8 +44,6 @@ void bind_pseudo_likelihood(py::module_& m) {
           },
           py::arg("weights").noconvert(), py::arg("n_threads"))
       .def_property_readonly("total_weight", &PseudoLikelihood::total_weight)
-      .def_property_readonly("curvature",
-                             [](const PseudoLikelihood& l) { return copy(l.curvature()); })
       .def_property_readonly("statistics", &PseudoLikelihood::statistics);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 
 
@@ -14,8 +15,10 @@ def resolve_jobs(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return 0
-    if n_jobs == 0:
+    try:
+        count = operator.index(n_jobs)
+    except TypeError:
+        raise TypeError(f"n_jobs: expected None or an integer, got {n_jobs!r}") from None
+    if count == 0:
         raise ValueError("n_jobs must not be 0; expected None, a positive number, or -1 for all")
-    if n_jobs > 0:
-        return n_jobs
-    return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+    return count if count > 0 else max(1, (os.cpu_count() or 1) + 1 + count)

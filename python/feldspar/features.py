@@ -10,17 +10,30 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
-from feldspar.schema import Label, Schema
+from feldspar.schema import Label, Schema, listing
 from feldspar.table import Table
 
 if TYPE_CHECKING:
     from typing import Self
 
+# What the core says instead of a feature's number.
+ALWAYS_TRUE, NEVER_TRUE = -1, -2
+
 # A test as users write it: variable by name or index, value by label or code, or a set of values.
 Test: TypeAlias = tuple["str | int", "Label | set[Any] | frozenset[Any]"]
 Conjunction: TypeAlias = Iterable[Test]
-# A test as feldspar returns it: codes, and a set only where several values are admitted.
-CodedTest: TypeAlias = tuple[int, "int | frozenset[int]"]
+
+
+class CodedTest(tuple[int, "int | frozenset[int]"]):
+    """A test as feldspar returns it: codes, and a set only where several values are admitted.
+
+    It is a plain pair, but remembers that it speaks of codes: integers that users write may be
+    labels, and under a schema with labels like ``(1, 0)`` the two must not be confused.
+    """
+
+    __slots__ = ()
+
+
 Feature: TypeAlias = tuple[CodedTest, ...]
 
 
@@ -37,7 +50,8 @@ class FeatureSet(Sequence[Feature]):
         The variables.
     conjunctions : iterable of conjunctions
         Each an iterable of ``(variable, value)`` pairs: variable by name or index, value by label
-        or code, or a ``set`` of them.
+        or code, or a ``set`` of them. An integer is a label where the variable has integer labels,
+        else a code; in features that a feature set returned it is the code, whatever the labels.
 
     Examples
     --------
@@ -52,12 +66,9 @@ class FeatureSet(Sequence[Feature]):
     schema: Schema
 
     def __init__(self, schema: Schema, conjunctions: Iterable[Conjunction] = ()) -> None:
-        core, numbers = build(schema, conjunctions)
-        useless = np.flatnonzero(numbers < 0)
-        if useless.size:
-            place = int(useless[0])
-            what = "always true" if numbers[place] == -1 else "never true"
-            raise ValueError(f"features[{place}] is {what}; expected a test that splits the data")
+        flat = _flat_conjunctions(schema, conjunctions)
+        core, numbers = _core.FeatureSet.build(list(schema.cardinalities), *flat)
+        _refuse_constants(schema, flat, numbers)
         self._fill(schema, core)
 
     def _fill(self, schema: Schema, core: _core.FeatureSet) -> None:
@@ -115,17 +126,22 @@ class FeatureSet(Sequence[Feature]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Feature, ...]: ...
     def __getitem__(self, index: int | slice) -> Feature | tuple[Feature, ...]:
-        """Return one feature, or a tuple of them, as tuples of ``(variable, value or frozenset)``."""
+        """Return one feature, or a tuple of them, as tuples of ``(variable, value or set)``."""
         if isinstance(index, slice):
             return tuple(self[i] for i in range(*index.indices(len(self))))
-        begin, variables, value_begin, values = self._flat
+        _, variables, value_begin, values = self._flat
+        return tuple(
+            CodedTest((variables[t], _admitted(values[value_begin[t] : value_begin[t + 1]])))
+            for t in self._tests(index)
+        )
+
+    def _tests(self, index: int) -> range:
+        """Return where a feature's tests are in the flat arrays."""
         position = index + len(self) if index < 0 else index
         if not 0 <= position < len(self):
             raise IndexError(f"feature {index} does not exist; there are {len(self)}")
-        return tuple(
-            (variables[t], _admitted(values[value_begin[t] : value_begin[t + 1]]))
-            for t in range(begin[position], begin[position + 1])
-        )
+        begin = self._flat[0]
+        return range(begin[position], begin[position + 1])
 
     def __iter__(self) -> Iterator[Feature]:
         """Iterate over the features."""
@@ -141,14 +157,23 @@ class FeatureSet(Sequence[Feature]):
 
     def __or__(self, other: FeatureSet) -> FeatureSet:
         """Return the union: these features, then those of ``other`` that are new."""
+        if not isinstance(other, FeatureSet):
+            return NotImplemented
         if self.schema != other.schema:
-            raise ValueError("the feature sets have different schemas")
-        return FeatureSet(self.schema, [*self, *other])
+            raise ValueError(
+                f"the feature sets have different schemas: {self.schema!r} and {other.schema!r}; "
+                "expected the same variables with the same values"
+            )
+        flat = _concatenate(self._core.flatten(), other._core.flatten())
+        core, _ = _core.FeatureSet.build(list(self.schema.cardinalities), *flat)
+        return FeatureSet._of_core(self.schema, core)
 
     def __repr__(self) -> str:
         """Return the number of features and of variables."""
         longest = int(self.lengths.max(initial=0))
-        return f"FeatureSet({len(self)} features of up to {longest} of {len(self.schema)} variables)"
+        return (
+            f"FeatureSet({len(self)} features of up to {longest} of {len(self.schema)} variables)"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return plain parts: the compiled set is rebuilt from them."""
@@ -162,12 +187,13 @@ class FeatureSet(Sequence[Feature]):
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
         """Number of tests of each feature."""
-        return np.diff(np.asarray(self._flat[0], dtype=np.int64))
+        begin = np.asarray(self._flat[0], dtype=np.int64)
+        return begin[1:] - begin[:-1]
 
     def variables(self, index: int) -> tuple[int, ...]:
         """Return the variables that a feature tests."""
-        begin, variables, _, _ = self._flat
-        return tuple(variables[begin[index] : begin[index + 1]])
+        variables = self._flat[1]
+        return tuple(variables[t] for t in self._tests(index))
 
     def describe(self, index: int) -> str:
         """Return a feature in words, with names and labels."""
@@ -213,51 +239,117 @@ def build(
 ) -> tuple[_core.FeatureSet, npt.NDArray[np.int64]]:
     """Return the compiled set and, per conjunction, its feature's number.
 
-    Instead of a number, -1 stands for a conjunction that is always true and -2 for one that never is.
+    `ALWAYS_TRUE` or `NEVER_TRUE` stands in the place of a number where there is no such feature.
     """
-    begin, variables, value_begin, values = [0], [], [0], []
-    lookups = schema.codes_of_labels
+    flat = _flat_conjunctions(schema, conjunctions)
+    return _core.FeatureSet.build(list(schema.cardinalities), *flat)
+
+
+def _refuse_constants(
+    schema: Schema, flat: _core.FlatConjunctions, numbers: npt.NDArray[np.int64]
+) -> None:
+    useless = np.flatnonzero(numbers < 0)
+    if not useless.size:
+        return
+    place = int(useless[0])
+    begin, variables, _, _ = flat
+    tested = [schema.names[v] for v in np.unique(variables[begin[place] : begin[place + 1]])]
+    what = "always true" if numbers[place] == ALWAYS_TRUE else "never true"
+    why = f"whatever the value of {listing(tested)}" if tested else "since it tests nothing"
+    raise ValueError(
+        f"features[{place}] is {what} {why}; expected a conjunction that some examples could "
+        "fulfil and others not"
+    )
+
+
+def _flat_conjunctions(
+    schema: Schema, conjunctions: Iterable[Conjunction]
+) -> _core.FlatConjunctions:
+    flat = _FlatTests(schema)
     for place, conjunction in enumerate(conjunctions):
         try:
-            for variable, value in conjunction:
-                v = _position(schema, variable)
-                variables.append(v)
-                if isinstance(value, (set, frozenset)):
-                    values.extend(_code(schema, lookups, v, member) for member in value)
-                else:
-                    values.append(_code(schema, lookups, v, value))
-                value_begin.append(len(values))
-        except (TypeError, ValueError, LookupError) as error:
-            raise type(error)(f"features[{place}]: {_message(error)}") from error
-        begin.append(len(variables))
-    core, numbers = _core.FeatureSet.build(
-        list(schema.cardinalities),
-        np.asarray(begin, dtype=np.int64),
-        np.asarray(variables, dtype=np.uint32),
-        np.asarray(value_begin, dtype=np.int64),
-        np.asarray(values, dtype=np.uint16),
+            flat.append(conjunction)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"features[{place}]: {error}") from error
+    return flat.arrays()
+
+
+class _FlatTests:
+    """Conjunctions on their way into the flat arrays of the core."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._begin = [0]
+        self._variables: list[int] = []
+        self._value_begin = [0]
+        self._values: list[int] = []
+
+    def append(self, conjunction: Conjunction) -> None:
+        for test in _iterated(conjunction):
+            variable, value = _pair(test)
+            position = self._position(variable)
+            members = value if isinstance(value, set | frozenset) else (value,)
+            read = self._checked if isinstance(test, CodedTest) else self._code
+            self._values.extend(read(position, member) for member in members)
+            self._variables.append(position)
+            self._value_begin.append(len(self._values))
+        self._begin.append(len(self._variables))
+
+    def _position(self, variable: str | int) -> int:
+        # Plain indexes are most of what comes in bulk; everything else goes the explaining way.
+        if type(variable) is int and 0 <= variable < len(self._schema):
+            return variable
+        return self._schema.index(variable)
+
+    def _code(self, position: int, value: Label) -> int:
+        try:
+            code = self._schema.codes_of_labels[position].get(value)
+        except TypeError:
+            raise TypeError(
+                f"variable {self._schema.names[position]!r}: expected a value or a set of values, "
+                f"got {value!r}"
+            ) from None
+        return self._schema.code(position, value) if code is None else code
+
+    def _checked(self, position: int, code: int) -> int:
+        """Return a code; the feature may have been made under another schema."""
+        self._schema.label(position, code)
+        return code
+
+    def arrays(self) -> _core.FlatConjunctions:
+        return (
+            np.asarray(self._begin, dtype=np.int64),
+            np.asarray(self._variables, dtype=np.uint32),
+            np.asarray(self._value_begin, dtype=np.int64),
+            np.asarray(self._values, dtype=np.uint16),
+        )
+
+
+def _iterated(conjunction: object) -> Iterator[object]:
+    if isinstance(conjunction, str) or not isinstance(conjunction, Iterable):
+        raise TypeError(f"expected a sequence of (variable, value) pairs, got {conjunction!r}")
+    return iter(conjunction)
+
+
+def _pair(test: Any) -> tuple[Any, Any]:
+    try:
+        variable, value = test
+    except (TypeError, ValueError):
+        raise TypeError(f"expected a (variable, value) pair, got {test!r}") from None
+    return variable, value
+
+
+def _concatenate(
+    first: _core.FlatConjunctions, second: _core.FlatConjunctions
+) -> _core.FlatConjunctions:
+    begin, variables, value_begin, values = first
+    more_begin, more_variables, more_value_begin, more_values = second
+    return (
+        np.concatenate([begin, begin[-1] + more_begin[1:]]),
+        np.concatenate([variables, more_variables]),
+        np.concatenate([value_begin, value_begin[-1] + more_value_begin[1:]]),
+        np.concatenate([values, more_values]),
     )
-    return core, numbers
-
-
-def _position(schema: Schema, variable: str | int) -> int:
-    # Plain indexes are most of what comes in bulk; everything else goes the explaining way.
-    if type(variable) is int and 0 <= variable < len(schema):
-        return variable
-    return schema.index(variable)
-
-
-def _code(
-    schema: Schema, lookups: Sequence[dict[Label, int]], variable: int, value: Label
-) -> int:
-    code = lookups[variable].get(value)
-    return schema.code(variable, value) if code is None else code
-
-
-def _message(error: Exception) -> str:
-    if "unpack" in str(error):
-        return "expected (variable, value) pairs"
-    return str(error.args[0]) if error.args else str(error)
 
 
 def _admitted(values: list[int]) -> int | frozenset[int]:

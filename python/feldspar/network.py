@@ -116,7 +116,9 @@ class MarkovNetwork:
     def score_samples(self, X: object, *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
         """Return the pseudo-log-likelihood of each row: the sum of ``log P(x_v | rest)``."""
         codes = core_codes(Table.of(X, schema=self.schema))
-        return self._core.observed_log_conditionals(codes, resolve_jobs(n_jobs)).sum(axis=1)
+        per_variable = self._core.observed_log_conditionals(codes, resolve_jobs(n_jobs))
+        scores: npt.NDArray[np.float64] = per_variable.sum(axis=1)
+        return scores
 
     def score(
         self,
@@ -126,7 +128,10 @@ class MarkovNetwork:
         sample_weight: npt.ArrayLike | None = None,
         n_jobs: int | None = None,
     ) -> float:
-        """Return the mean pseudo-log-likelihood (PLL) per example, by weight where there are weights."""
+        """Return the mean pseudo-log-likelihood (PLL) per example, by weight where there are any.
+
+        ``y`` is there for scikit-learn's sake and not looked at.
+        """
         table = Table.of(X, schema=self.schema, sample_weight=sample_weight)
         return float(np.average(self.score_samples(table, n_jobs=n_jobs), weights=table.weights))
 
@@ -144,7 +149,7 @@ class MarkovNetwork:
     # Its structure
 
     def markov_blanket(self, variable: str | int) -> tuple[str, ...]:
-        """Return the names of the variables that share a feature of non-zero weight with this one."""
+        """Return the names of the variables that share a feature of non-zero weight with it."""
         own = self.schema.index(variable)
         blanket: set[int] = set()
         for j in np.flatnonzero(self.weights):
@@ -187,9 +192,11 @@ class MarkovNetwork:
     def summary(self) -> str:
         """Return a page of text: sizes, feature lengths, training, and the heaviest features."""
         lines = [
-            f"Markov network over {len(self.schema)} variables "
-            f"(up to {max(self.schema.cardinalities)} values), {len(self.features)} features, "
-            f"{int(np.count_nonzero(self.weights))} with non-zero weight"
+            (
+                f"Markov network over {len(self.schema)} variables "
+                f"(up to {max(self.schema.cardinalities)} values), {len(self.features)} features, "
+                f"{int(np.count_nonzero(self.weights))} with non-zero weight"
+            )
         ]
         lengths, counts = np.unique(self.features.lengths, return_counts=True)
         lines += [
@@ -227,8 +234,8 @@ class MarkovNetwork:
 class Conditionals(Mapping[str, npt.NDArray[np.float64]]):
     """The conditional distribution of every variable on every row, by name or index.
 
-    ``conditionals["cancer"]`` is an array of rows x values. ``probabilities`` holds all variables side
-    by side.
+    ``conditionals["cancer"]`` is an array of rows x values. ``probabilities`` holds all variables
+    side by side.
     """
 
     schema: Schema
@@ -236,7 +243,10 @@ class Conditionals(Mapping[str, npt.NDArray[np.float64]]):
 
     def __getitem__(self, variable: str | int) -> npt.NDArray[np.float64]:
         """Return the probabilities of one variable's values, a row for each example."""
-        v = self.schema.index(variable)
+        try:
+            v = self.schema.index(variable)
+        except ValueError as error:  # what mappings promise, and `in` and `get` rely on
+            raise KeyError(str(error)) from None
         first = sum(self.schema.cardinalities[:v])
         return self.probabilities[:, first : first + self.schema.cardinalities[v]]
 

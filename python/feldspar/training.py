@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,8 @@ class TrainingReport:
     objective : float
         What was maximised, per example: mean PLL less penalties.
     gradient_norm : float
-        Largest component of the objective's gradient (with L1: of its smallest subgradient).
+        Largest component of the objective's gradient (with L1: of its smallest subgradient); NaN
+        after an interruption, which leaves no time to compute it.
     iterations, evaluations : int
     seconds : float
         Of the optimisation.
@@ -58,6 +60,12 @@ class TrainingReport:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is worth keeping in a model file."""
-        names = ("status", "objective", "gradient_norm", "iterations", "prior_sd", "l1")
-        return {name: getattr(self, name) for name in names}
+        """Return what is worth keeping in a model file; ``None`` for what is not known."""
+        return {
+            "status": self.status,
+            "objective": self.objective,
+            "gradient_norm": None if math.isnan(self.gradient_norm) else self.gradient_norm,
+            "iterations": self.iterations,
+            "prior_sd": self.prior_sd,
+            "l1": self.l1,
+        }

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from feldspar import _core
 from feldspar._jobs import resolve_jobs
-from feldspar._progress import progress_bar
+from feldspar._progress import ProgressCallback, progress_bar
 from feldspar.features import Conjunction, FeatureSet, core_dataset
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
@@ -71,11 +71,9 @@ class PseudoLikelihood:
         """What the index holds and how large it is."""
         return self._core.statistics
 
-    def value_and_gradient(
-        self, weights: npt.ArrayLike
-    ) -> tuple[float, npt.NDArray[np.float64]]:
+    def value_and_gradient(self, weights: npt.ArrayLike) -> tuple[float, npt.NDArray[np.float64]]:
         """Return the PLL (a sum over examples and variables) and its gradient."""
-        array = np.ascontiguousarray(weights, dtype=np.float64)
+        array = _vector("weights", weights, len(self.features))
         return self._core.value_and_gradient(array, resolve_jobs(self.n_jobs))
 
 
@@ -88,7 +86,7 @@ def learn_weights(
     sample_weight: npt.ArrayLike | None = None,
     initial_weights: npt.ArrayLike | None = None,
     max_iterations: int = 1000,
-    tolerance: float = 1e-8,
+    tolerance: float = 1e-7,
     time_limit: float | None = None,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -96,8 +94,8 @@ def learn_weights(
 ) -> MarkovNetwork:
     """Return the network whose weights maximise the penalised pseudo-likelihood.
 
-    Maximises ``PLL(w) - sum(w**2) / (2 * prior_sd**2) - l1 * sum(abs(w))``, PLL summed over examples,
-    by L-BFGS, or by OWL-QN where ``l1`` is positive.
+    Maximises ``PLL(w) - sum(w**2) / (2 * prior_sd**2) - l1 * sum(abs(w))``, PLL summed over
+    examples, by L-BFGS, or by OWL-QN where ``l1`` is positive.
 
     Parameters
     ----------
@@ -138,22 +136,17 @@ def learn_weights(
     >>> network.training_.status
     'converged'
     >>> network.weights.round(2).tolist()
-    [-0.39, -0.39, 1.04]
+    [-0.39, -0.39, 0.92]
     """
-    return learn_weight_path(
-        features,
-        X,
-        prior_sd=[prior_sd],
-        l1=[l1],
-        sample_weight=sample_weight,
-        initial_weights=initial_weights,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-        time_limit=time_limit,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        on_interrupt=on_interrupt,
-    )[0]
+    penalties = _penalties([prior_sd], [l1])
+    options = _options(max_iterations, tolerance, time_limit)
+    _check_on_interrupt(on_interrupt)
+    likelihood = PseudoLikelihood(features, X, sample_weight=sample_weight, n_jobs=n_jobs)
+    with progress_bar("weights", shown=verbose) as progress:
+        fits = _fit(likelihood, penalties, initial_weights, options, n_jobs, progress)
+    networks = _networks(likelihood, fits, on_interrupt)
+    _warn_unless_converged(networks)
+    return networks[0]
 
 
 def learn_weight_path(
@@ -165,7 +158,7 @@ def learn_weight_path(
     sample_weight: npt.ArrayLike | None = None,
     initial_weights: npt.ArrayLike | None = None,
     max_iterations: int = 1000,
-    tolerance: float = 1e-8,
+    tolerance: float = 1e-7,
     time_limit: float | None = None,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -173,45 +166,43 @@ def learn_weight_path(
 ) -> list[MarkovNetwork]:
     """Return one network for each penalty of a path, solved with one index and warm starts.
 
-    ``prior_sd`` and ``l1`` are single values or sequences; two sequences go together pair by pair. The path
-    is solved from the strongest penalty to the weakest, each from the solution before; networks
-    come in the order asked for. Other parameters are those of `learn_weights`; ``features`` may be a
-    `PseudoLikelihood` already made (then ``X`` and ``sample_weight`` are left out).
+    ``prior_sd`` and ``l1`` are single values or sequences; two sequences go together pair by pair.
+    The path is solved from the strongest penalty to the weakest, each from the solution before;
+    networks come in the order asked for. Other parameters are those of `learn_weights`;
+    ``features`` may be a `PseudoLikelihood` already made (then ``X`` and ``sample_weight`` are left
+    out).
 
     Examples
     --------
     >>> X = [[0, 0], [1, 1], [1, 1], [0, 1], [1, 0], [0, 0]]
     >>> path = learn_weight_path([[(0, 1)], [(0, 1), (1, 1)]], X, prior_sd=[10.0, 1.0, 0.1])
     >>> [round(float(network.weights[1]), 2) for network in path]
-    [0.88, 0.46, 0.02]
+    [0.92, 0.44, 0.01]
     """
-    if on_interrupt not in ("return", "raise"):
-        raise ValueError(f"on_interrupt must be 'return' or 'raise', got {on_interrupt!r}")
     penalties = _penalties(prior_sd, l1)
-    likelihood = (
-        features
-        if isinstance(features, PseudoLikelihood)
-        else PseudoLikelihood(features, X, sample_weight=sample_weight, n_jobs=n_jobs)
-    )
-    options = _core.FitWeightsOptions()
-    options.max_iterations = max_iterations
-    options.tolerance = tolerance
-    if time_limit is not None:
-        options.max_seconds = time_limit
+    options = _options(max_iterations, tolerance, time_limit)
+    _check_on_interrupt(on_interrupt)
+    likelihood = _likelihood(features, X, sample_weight, n_jobs)
     with progress_bar("weights", shown=verbose) as progress:
-        fits = _core.fit_weight_path(
-            likelihood._core,
-            penalties,
-            None
-            if initial_weights is None
-            else np.ascontiguousarray(initial_weights, dtype=np.float64),
-            options,
-            resolve_jobs(n_jobs),
-            progress,
+        fits = _fit(likelihood, penalties, initial_weights, options, n_jobs, progress)
+    networks = _networks(likelihood, fits, on_interrupt)
+    _warn_unless_converged(networks)
+    return networks
+
+
+def _likelihood(
+    features: FeatureSet | Iterable[Conjunction] | PseudoLikelihood,
+    X: object,
+    sample_weight: npt.ArrayLike | None,
+    n_jobs: int | None,
+) -> PseudoLikelihood:
+    if not isinstance(features, PseudoLikelihood):
+        return PseudoLikelihood(features, X, sample_weight=sample_weight, n_jobs=n_jobs)
+    if X is not None or sample_weight is not None:
+        raise ValueError(
+            "X and sample_weight: expected neither beside a PseudoLikelihood, which has its own"
         )
-    if on_interrupt == "raise" and any(fit.status == "interrupted" for fit in fits):
-        raise KeyboardInterrupt
-    return [_network(likelihood, fit) for fit in fits]
+    return features
 
 
 def _table_and_features(
@@ -228,8 +219,11 @@ def _table_and_features(
 def _penalties(
     prior_sd: float | Sequence[float | None] | None, l1: float | Sequence[float]
 ) -> list[_core.Penalty]:
-    sds = [prior_sd] if prior_sd is None or isinstance(prior_sd, (int, float)) else list(prior_sd)
-    l1s = [l1] if isinstance(l1, (int, float)) else list(l1)
+    sds = [math.inf if sd is None else _number("prior_sd", sd) for sd in _listed(prior_sd)]
+    l1s = [_number("l1", strength) for strength in _listed(l1)]
+    for name, values in (("prior_sd", sds), ("l1", l1s)):
+        if not values:
+            raise ValueError(f"{name}: expected at least one value, got none")
     if len(sds) == 1:
         sds *= len(l1s)
     if len(l1s) == 1:
@@ -238,12 +232,74 @@ def _penalties(
         raise ValueError(
             f"prior_sd has {len(sds)} values and l1 has {len(l1s)}; expected as many, or one"
         )
-    if not sds:
-        raise ValueError("prior_sd: expected at least one value, got none")
-    return [
-        _core.Penalty(math.inf if sd is None else float(sd), float(strength))
-        for sd, strength in zip(sds, l1s, strict=True)
-    ]
+    return [_core.Penalty(sd, strength) for sd, strength in zip(sds, l1s, strict=True)]
+
+
+def _listed(values: object) -> list[object]:
+    if isinstance(values, Iterable) and not isinstance(values, str):
+        return list(values)
+    return [values]
+
+
+def _number(name: str, value: object) -> float:
+    if not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name}: expected a number, got {value!r}")
+    return float(value)
+
+
+def _options(
+    max_iterations: int, tolerance: float, time_limit: float | None
+) -> _core.FitWeightsOptions:
+    options = _core.FitWeightsOptions()
+    if not isinstance(max_iterations, int | np.integer):
+        raise TypeError(f"max_iterations: expected an integer, got {max_iterations!r}")
+    options.max_iterations = int(max_iterations)
+    options.tolerance = _number("tolerance", tolerance)
+    if time_limit is not None:
+        options.max_seconds = _number("time_limit", time_limit)
+        if not options.max_seconds > 0:  # the core would call it max_seconds
+            raise ValueError(f"time_limit must be positive, got {time_limit}")
+    return options
+
+
+def _check_on_interrupt(on_interrupt: str) -> None:
+    if on_interrupt not in ("return", "raise"):
+        raise ValueError(f"on_interrupt must be 'return' or 'raise', got {on_interrupt!r}")
+
+
+def _vector(name: str, values: npt.ArrayLike, size: int) -> npt.NDArray[np.float64]:
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if np.shape(values) != (size,):
+        raise ValueError(
+            f"{name}: expected {size} numbers, one per feature, got shape {np.shape(values)}"
+        )
+    return array
+
+
+def _fit(
+    likelihood: PseudoLikelihood,
+    penalties: list[_core.Penalty],
+    initial_weights: npt.ArrayLike | None,
+    options: _core.FitWeightsOptions,
+    n_jobs: int | None,
+    progress: ProgressCallback | None,
+) -> list[_core.WeightFit]:
+    start = (
+        None
+        if initial_weights is None
+        else _vector("initial_weights", initial_weights, len(likelihood.features))
+    )
+    return _core.fit_weight_path(
+        likelihood._core, penalties, start, options, resolve_jobs(n_jobs), progress
+    )
+
+
+def _networks(
+    likelihood: PseudoLikelihood, fits: list[_core.WeightFit], on_interrupt: OnInterrupt
+) -> list[MarkovNetwork]:
+    if on_interrupt == "raise" and any(fit.status == "interrupted" for fit in fits):
+        raise KeyboardInterrupt
+    return [_network(likelihood, fit) for fit in fits]
 
 
 def _network(likelihood: PseudoLikelihood, fit: _core.WeightFit) -> MarkovNetwork:
@@ -261,18 +317,28 @@ def _network(likelihood: PseudoLikelihood, fit: _core.WeightFit) -> MarkovNetwor
         l1=fit.penalty.l1,
         history=tuple((step, -value / total, at) for step, value, at in fit.history),
     )
-    if not report.converged:
-        from sklearn.exceptions import ConvergenceWarning
-
-        warnings.warn(
-            f"weight learning did not converge ({report.status}): {report.message} "
-            f"Gradient norm {report.gradient_norm:.2g} per example after {report.iterations} "
-            "iterations; more iterations, a prior or a larger tolerance may help.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
     network = MarkovNetwork(
         likelihood.features, fit.weights, metadata={"training": report.to_dict()}
     )
     network.training_ = report
     return network
+
+
+def _warn_unless_converged(networks: Iterable[MarkovNetwork]) -> None:
+    """Warn at the line that called the function that calls this one."""
+    for network in networks:
+        report = network.training_
+        if report is None or report.converged:
+            continue
+        from sklearn.exceptions import ConvergenceWarning
+
+        message = (
+            f"weight learning did not converge ({report.status} after {report.iterations} "
+            f"iterations): {report.message}"
+        )
+        if report.status != "interrupted":
+            message += (
+                f" Gradient norm {report.gradient_norm:.2g} per example; more iterations, a prior "
+                "or a larger tolerance may help."
+            )
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)

@@ -13,7 +13,7 @@ from feldspar.datasets import DataSplit
 
 @pytest.fixture(scope="session")
 def benchmark() -> Callable[[str], DataSplit]:
-    """Load benchmark sets from $FELDSPAR_DATA; without it, skip, or fail where FELDSPAR_REQUIRE_DATA=1."""
+    """Load benchmark sets from $FELDSPAR_DATA; else skip, or fail if FELDSPAR_REQUIRE_DATA=1."""
 
     def load(name: str) -> DataSplit:
         if not os.environ.get("FELDSPAR_DATA"):

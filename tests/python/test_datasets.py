@@ -20,7 +20,7 @@ PARTS = {"train": "0,1\n1,1\n0,0\n", "valid": "1,0\n", "test": "1,1\n0,1\n"}
 
 @pytest.fixture(autouse=True)
 def _no_data_of_this_machine(monkeypatch, tmp_path, request):
-    if "data" not in request.keywords:
+    if "benchmark" not in request.fixturenames:
         monkeypatch.delenv("FELDSPAR_DATA", raising=False)
         monkeypatch.setenv("FELDSPAR_CACHE", str(tmp_path / "cache"))
 
@@ -266,7 +266,6 @@ def test_without_pooch(monkeypatch):
 # --- the real ones ---
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("name", ["nltcs", "dna", "plants"])
 def test_benchmark_sets_are_what_the_catalogue_says(benchmark, name):
     split = benchmark(name)
@@ -279,7 +278,6 @@ def test_benchmark_sets_are_what_the_catalogue_says(benchmark, name):
     assert len(datasets.verify(name)) == 3
 
 
-@pytest.mark.data
 def test_nltcs_has_2671_distinct_rows(benchmark):
     merged = benchmark("nltcs").train.distinct()
     assert len(merged) == 2671

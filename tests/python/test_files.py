@@ -82,9 +82,9 @@ def test_atomic_write_replaces(tmp_path):
 
 def test_atomic_write_packs_reproducibly(tmp_path):
     atomic_write(tmp_path / "x.gz", "ä")
-    atomic_write(tmp_path / "y.gz", "ä")
-    assert gzip.decompress((tmp_path / "x.gz").read_bytes()).decode() == "ä"
-    assert (tmp_path / "x.gz").read_bytes() == (tmp_path / "y.gz").read_bytes()
+    content = (tmp_path / "x.gz").read_bytes()
+    assert gzip.decompress(content).decode() == "ä"
+    assert content[4:8] == bytes(4)  # no time of writing
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):

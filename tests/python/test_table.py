@@ -327,6 +327,8 @@ def test_nullable_booleans_of_pandas():
         table = Table.from_frame(pd.DataFrame({"x": values}))
         assert table.schema.labels == ((False, True),)
         assert table.to_numpy().ravel().tolist() == [1, -1, 0]
+    only_true = pd.DataFrame({"x": pd.Series([True, None], dtype=object)})
+    assert Table.from_frame(only_true).schema.labels == ((False, True),)
 
 
 @pytest.mark.parametrize(

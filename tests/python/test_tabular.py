@@ -93,7 +93,6 @@ def test_damaged_gzip(write, damage):
         read_table(write("x.data.gz", content))
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "rows", "ones"), [("msnbc", 291326, 823365), ("c20ng", 11293, 507962)]
 )
@@ -159,7 +158,9 @@ def test_missing_marks_can_be_chosen():
 
 
 def test_csv_blank_lines_and_blanks_are_skipped():
-    assert csv("\na, b\n\n 0,1\n1 ,0\n\n").to_numpy().tolist() == [[0, 1], [1, 0]]
+    table = csv("\na, b\n\n 0,1\n1 ,0\n\n")
+    assert table.schema == Schema([2, 2], names=["a", "b"])
+    assert table.to_numpy().tolist() == [[0, 1], [1, 0]]
 
 
 def test_csv_under_a_schema_matches_columns_by_name():

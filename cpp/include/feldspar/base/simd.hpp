@@ -13,7 +13,7 @@
 
 #if defined(__GNUC__) && defined(__x86_64__)
 #define FELDSPAR_HAS_AVX2_KERNELS 1
-#define FELDSPAR_TARGET_AVX2 __attribute__((target("avx2,fma")))
+#define FELDSPAR_TARGET_AVX2 __attribute__((target("avx2,popcnt")))
 #define FELDSPAR_ALWAYS_INLINE inline __attribute__((always_inline))
 #elif defined(__GNUC__)
 #define FELDSPAR_ALWAYS_INLINE inline __attribute__((always_inline))

@@ -34,6 +34,13 @@ struct Test {
   friend bool operator==(const Test&, const Test&) = default;
 };
 
+inline std::uint64_t hash_tests(std::span<const Test> tests) noexcept {
+  std::uint64_t h = tests.size();
+  for (const Test t : tests)
+    h = combine_hash(h, (static_cast<std::uint64_t>(t.variable) << 32) | t.values);
+  return h;
+}
+
 // The value sets that a FeatureSet's tests refer to. Numbers below `n_singletons` are {0}, {1}, ...
 class ValueSets {
  public:
@@ -130,12 +137,6 @@ class FeatureSetBuilder {
   bool intersect_repeated();
   AddResult commit();
   void grow_table();
-  static std::uint64_t hash(std::span<const Test> tests) noexcept {
-    std::uint64_t h = tests.size();
-    for (const Test t : tests)
-      h = combine_hash(h, (static_cast<std::uint64_t>(t.variable) << 32) | t.values);
-    return h;
-  }
 
   FeatureSet set_;
   std::map<std::vector<Value>, ValueSetId> larger_sets_;  // ids of sets with more than one value
@@ -218,7 +219,7 @@ inline AddResult FeatureSetBuilder::commit() {
   if (scratch_.empty()) return {Added::always_true, kEmpty};
 
   const std::size_t mask = table_.size() - 1;
-  std::size_t place = hash(scratch_) & mask;
+  std::size_t place = hash_tests(scratch_) & mask;
   for (; table_[place] != kEmpty; place = (place + 1) & mask)
     if (std::ranges::equal(set_[table_[place]], scratch_)) return {Added::duplicate, table_[place]};
 
@@ -235,7 +236,7 @@ inline void FeatureSetBuilder::grow_table() {
   table_.assign(2 * table_.size(), kEmpty);
   const std::size_t mask = table_.size() - 1;
   for (FeatureId id = 0; id < size(); ++id) {
-    std::size_t place = hash(set_[id]) & mask;
+    std::size_t place = hash_tests(set_[id]) & mask;
     while (table_[place] != kEmpty) place = (place + 1) & mask;
     table_[place] = id;
   }

@@ -4,8 +4,9 @@
 // L-BFGS without, OWL-QN with an L1 term. A path shares the index and is solved from the strongest
 // penalty to the weakest, each from the solution before; results come in the order asked for.
 //
-// Stopping: the scaled gradient (see penalized.hpp) estimates how far the objective is from its
-// optimum; the run ends when that estimate, per unit of example weight, is below `tolerance`.
+// Stopping: the gradient by the preconditioned coordinates (penalized.hpp) estimates how far the
+// objective is from its optimum; the run ends when that estimate, per unit of example weight, is
+// below `tolerance`.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
 #include <feldspar/objective/penalized.hpp>
+#include <feldspar/objective/preconditioner.hpp>
 #include <feldspar/objective/pseudo_likelihood.hpp>
 #include <feldspar/optim/minimize.hpp>
 
@@ -39,8 +41,8 @@ struct Penalty {
 
 struct FitWeightsOptions {
   int max_iterations = 1000;
-  double tolerance = 1e-8;  // of the mean objective, see above
-  int memory = 10;          // pairs that L-BFGS remembers
+  double tolerance = 1e-7;  // of the mean objective, see above
+  int memory = 20;          // pairs that L-BFGS remembers
   double max_seconds = std::numeric_limits<double>::infinity();
 
   void check() const {
@@ -56,7 +58,7 @@ struct WeightFit {
   std::vector<double> weights;
   double objective = 0;      // what is maximised, per unit of example weight
   double gradient_norm = 0;  // largest component of its (sub)gradient, per unit of example weight
-  OptimizeResult run;        // in scaled coordinates; values are sums, to be minimised
+  OptimizeResult run;        // in preconditioned coordinates; values are sums, to be minimised
 };
 
 namespace detail {
@@ -78,7 +80,9 @@ inline double subgradient_norm(const Eigen::VectorXd& weights, const Eigen::Vect
 inline WeightFit fit_one(PseudoLikelihood& likelihood, const Penalty& penalty,
                          const Eigen::VectorXd& start, const FitWeightsOptions& options,
                          const Execution& execution) {
-  PenalizedPseudoLikelihood objective(likelihood, penalty.precision(), execution);
+  const bool smooth = penalty.l1 == 0;
+  const Preconditioner coordinates(likelihood.geometry(), penalty.precision(), smooth);
+  PenalizedPseudoLikelihood objective(likelihood, penalty.precision(), coordinates, execution);
   const double total = likelihood.total_weight();
   const auto dimension = std::max<double>(1.0, static_cast<double>(objective.dimension()));
   OptimizeOptions optimize;
@@ -86,13 +90,15 @@ inline WeightFit fit_one(PseudoLikelihood& likelihood, const Penalty& penalty,
   optimize.max_evaluations = 20 * options.max_iterations + 20;
   optimize.memory = options.memory;
   optimize.max_seconds = options.max_seconds;
-  // half the squared length of the scaled gradient = tolerance * total, spread over all components
+  // half the squared length of the gradient = tolerance * total, spread over all components
   optimize.gradient_tolerance = std::sqrt(2 * options.tolerance * total / dimension);
-  const Eigen::VectorXd l1 = penalty.l1 * objective.scale();
+  const Eigen::VectorXd l1 = penalty.l1 * coordinates.scale();
+  Eigen::VectorXd z0, weights;
+  coordinates.to_coordinates(start, z0);
   WeightFit fit;
   fit.penalty = penalty;
-  fit.run = minimize(objective, start.cwiseQuotient(objective.scale()), l1, optimize, execution);
-  const Eigen::VectorXd weights = fit.run.x.cwiseProduct(objective.scale());
+  fit.run = minimize(objective, z0, l1, optimize, execution);
+  coordinates.to_weights(fit.run.x, weights);
   fit.weights.assign(weights.data(), weights.data() + weights.size());
   fit.objective = -fit.run.value / total;
   if (fit.run.status != Status::interrupted) {

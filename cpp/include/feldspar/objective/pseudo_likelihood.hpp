@@ -31,6 +31,7 @@
 #include <feldspar/objective/index_plan.hpp>
 #include <feldspar/objective/logistic.hpp>
 #include <feldspar/objective/narrow_index.hpp>
+#include <feldspar/objective/preconditioner.hpp>
 #include <feldspar/objective/slot_map.hpp>
 #include <feldspar/objective/wide_index.hpp>
 
@@ -61,9 +62,8 @@ class PseudoLikelihood {
   double value_and_gradient(std::span<const double> weights, std::span<double> gradient,
                             const Execution& execution = {});
 
-  // The diagonal of the negative Hessian where every conditional equals the variable's marginal: a
-  // cheap measure of each weight's curvature, for preconditioning.
-  std::span<const double> curvature() const noexcept { return curvature_; }
+  // Curvatures and parts of the features, for preconditioning.
+  const FeatureGeometry& geometry() const noexcept { return geometry_; }
 
   IndexStatistics statistics() const;
 
@@ -97,7 +97,6 @@ class PseudoLikelihood {
                     const Execution& execution);
   void build_tiles(const Dataset& data, const IndexPlan& plan);
   void cut_rows(std::size_t n_rows);
-  void estimate_curvature(const Dataset& data, const Execution& execution);
 
   double evaluate_narrow(Variable v);
   void expand_narrow_margins(Variable v);
@@ -128,7 +127,7 @@ class PseudoLikelihood {
   std::size_t n_features_ = 0;
   double total_weight_ = 0;
   std::vector<double> row_weights_;
-  std::vector<double> curvature_;
+  FeatureGeometry geometry_;
   SimdLevel simd_ = simd_level();
 
   SlotMap slots_;
@@ -170,9 +169,9 @@ inline PseudoLikelihood::PseudoLikelihood(const FeatureSet& features, const Data
   build_narrow(features, table, data, execution);
   build_tiles(data, plan);
   cut_rows(data.n_rows());
+  geometry_ = FeatureGeometry(features, table, data);
   u_.resize(slots_.n_slots());
   du_.resize(slots_.n_slots());
-  estimate_curvature(data, execution);
 }
 
 inline void PseudoLikelihood::build_narrow(const FeatureSet& features, const ContextTable& table,
@@ -391,47 +390,6 @@ inline void PseudoLikelihood::add_row_blocks(std::size_t t) {
   std::copy_n(sum.data(), n_slots, du_.data() + slots_.tile(t));
   for (const auto [v, lane] : tiles_[t].columns)
     std::copy_n(sum.data() + n_slots + lane, width_[v], du_.data() + slots_.bias(v));
-}
-
-// h[slot] = (weight of the rows on which the context holds) * p (1 - p), p the margin's value's
-// marginal.
-inline void PseudoLikelihood::estimate_curvature(const Dataset& data, const Execution& execution) {
-  std::vector<double>& h = u_;
-  std::vector<double> support((wide_.n_contexts() + 1) * kLanes, 0.0), scratch;
-  std::vector<double> lanes(data.n_rows() * kLanes, 0.0);
-  for (std::size_t r = 0; r < data.n_rows(); ++r) lanes[r * kLanes] = row_weights_[r];
-  wide_.gradient(simd_, lanes.data(), 0, data.n_rows(), support.data(), scratch);
-
-  std::vector<std::vector<double>> variance(narrow_.size());
-  parallel_for(narrow_.size(), execution, [&](std::size_t i) {
-    const auto v = static_cast<Variable>(i);
-    std::vector<double> mass(width_[v] + 1, 0.0);
-    const std::vector<Value> codes = data.columns().codes(v);
-    for (std::size_t r = 0; r < codes.size(); ++r) mass[codes[r]] += row_weights_[r];
-    for (std::size_t k = 1; k <= width_[v]; ++k) {
-      const double p = (mass[k] + 0.5) / (total_weight_ + 1.0);
-      variance[v].push_back(p * (1 - p));
-    }
-    for (std::size_t k = 0; k < width_[v]; ++k)
-      h[slots_.bias(v) + k] = total_weight_ * variance[v][k];
-    const NarrowIndex& index = narrow_[v];
-    if (index.n_contexts() == 0 || width_[v] == 0) return;
-    std::vector<double> g(index.n_patterns() + 1, 0.0), own(index.n_contexts()), table;
-    const std::span<const double> counts = index.value_weights();
-    for (std::size_t j = 0; j < counts.size(); ++j)
-      g[width_[v] == 1 ? j % index.n_patterns() : j / (width_[v] + 1)] += counts[j];
-    index.gradient(g, 1, own, table);
-    for (std::size_t c = 0; c < own.size(); ++c)
-      for (std::size_t k = 0; k < width_[v]; ++k)
-        h[slots_.narrow(v) + c * width_[v] + k] = own[c] * variance[v][k];
-  });
-  for (std::size_t t = 0; t < tiles_.size(); ++t)
-    for (const auto [v, lane] : tiles_[t].columns)
-      for (std::size_t c = 0; c < wide_.n_contexts(); ++c)
-        for (std::size_t k = 0; k < width_[v]; ++k)
-          h[slots_.tile(t) + c * kLanes + lane + k] = support[c * kLanes] * variance[v][k];
-  curvature_.resize(n_features_);
-  for (FeatureId j = 0; j < n_features_; ++j) curvature_[j] = slots_.collect_magnitudes(h, j);
 }
 
 inline IndexStatistics PseudoLikelihood::statistics() const {

@@ -53,13 +53,6 @@ class SlotMap {
     return sum;
   }
 
-  // As collect, without signs.
-  double collect_magnitudes(std::span<const double> h, FeatureId j) const noexcept {
-    double sum = 0;
-    for (std::size_t t = begin_[j]; t < begin_[j + 1]; ++t) sum += h[terms_[t] >> 1];
-    return sum;
-  }
-
   std::size_t bytes() const noexcept { return terms_.size() * 4 + begin_.size() * 8; }
 
  private:

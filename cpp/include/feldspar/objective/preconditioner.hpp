@@ -1,0 +1,221 @@
+// Better coordinates for the weights: centred features, in units that even out their curvatures.
+//
+// The features X_i, X_i X_j, X_i X_j X_k ... of a model are nearly collinear wherever the variables
+// are mostly one: optimizers then crawl. Centred products (X_i - q_i)(X_j - q_j)... span the same
+// functions and are nearly uncorrelated, since q_i is how often test i holds. Expanding the product
+// gives the weights that the coordinate z_f of a centred feature stands for:
+//
+//   w_S += z_f * product over the tests of f not in S of (-q),   for every part S of f.
+//
+// So w = P z with P sparse and unit triangular. A feature is centred only if all its parts are in
+// the model; otherwise its coordinate is its own weight. On top of that coordinates are scaled so
+// that their curvatures differ less. On the benchmark data this cuts L-BFGS iterations by 2 to 6
+// (bench/README.md).
+//
+// The L1 penalty is separable in w, not in z: with it, only the scaling may be used (`centred` =
+// false).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <feldspar/base/bits.hpp>
+#include <feldspar/base/types.hpp>
+#include <feldspar/data/dataset.hpp>
+#include <feldspar/feature/context_table.hpp>
+#include <feldspar/feature/feature_lookup.hpp>
+#include <feldspar/feature/feature_set.hpp>
+
+namespace feldspar {
+
+// What the coordinates are made of; independent of the penalty.
+class FeatureGeometry {
+ public:
+  FeatureGeometry() = default;
+  FeatureGeometry(const FeatureSet& features, const ContextTable& table, const Dataset& data);
+
+  std::size_t n_features() const noexcept { return n_features_; }
+
+  // Curvature of the negative PLL along each weight, and along each centred coordinate, where every
+  // conditional equals the variable's marginal.
+  std::span<const double> curvature() const noexcept { return curvature_; }
+  std::span<const double> centred_curvature() const noexcept { return centred_curvature_; }
+
+  // Column f of P without its unit diagonal: the proper parts of f and their coefficients.
+  struct Part {
+    FeatureId feature;
+    double coefficient;
+  };
+  std::span<const Part> parts(FeatureId f) const noexcept {
+    return {parts_.data() + begin_[f], begin_[f + 1] - begin_[f]};
+  }
+  // Features by falling length: every feature before its parts.
+  std::span<const FeatureId> longest_first() const noexcept { return longest_first_; }
+
+ private:
+  void add_parts(const FeatureSet& features, const FeatureLookup& lookup, FeatureId f,
+                 std::span<const double> share);
+
+  std::size_t n_features_ = 0;
+  std::vector<double> curvature_, centred_curvature_;
+  std::vector<std::size_t> begin_{0};
+  std::vector<Part> parts_;
+  std::vector<FeatureId> longest_first_;
+};
+
+// The map between weights w and coordinates z for one penalty. Keeps a reference to the geometry.
+class Preconditioner {
+ public:
+  // `precision` is that of the Gaussian prior, 1 / sd^2.
+  Preconditioner(const FeatureGeometry& geometry, double precision, bool centred);
+
+  Eigen::Index dimension() const noexcept { return scale_.size(); }
+  // |dw_j / dz_j|; without centring all there is.
+  const Eigen::VectorXd& scale() const noexcept { return scale_; }
+
+  void to_weights(const Eigen::VectorXd& z, Eigen::VectorXd& weights) const;
+  void to_coordinates(const Eigen::VectorXd& weights, Eigen::VectorXd& z) const;
+  // In place: the gradient by the weights becomes the gradient by the coordinates.
+  void pull_back(Eigen::VectorXd& gradient) const;
+
+ private:
+  const FeatureGeometry& geometry_;
+  bool centred_;
+  Eigen::VectorXd scale_;
+};
+
+inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const ContextTable& table,
+                                        const Dataset& data)
+    : n_features_(features.size()) {
+  std::vector<Word> rows(data.columns().n_words());
+  const auto weight_of = [&](std::span<const Word> members) {
+    double sum = 0;
+    for_each_bit(members, [&](std::size_t r) { sum += data.weights()[r]; });
+    return sum;
+  };
+  // How often each test holds, by (variable, value set); a little off 0 and 1 so that no variance
+  // vanishes.
+  std::vector<std::vector<double>> share_of(data.n_variables(),
+                                            std::vector<double>(features.n_value_sets(), -1.0));
+  std::vector<double> share;
+  for (const Test test : features.tests()) {
+    double& known = share_of[test.variable][test.values];
+    if (known < 0) {
+      fill_bits(rows, data.n_rows());
+      data.columns().intersect(test.variable, features.values(test.values), rows);
+      known = (weight_of(rows) + 0.5) / (data.total_weight() + 1.0);
+    }
+    share.push_back(known);
+  }
+  std::vector<double> support(table.size());
+  for (ContextId c = 0; c < table.size(); ++c) {
+    table.match(features, data.columns(), c, rows);
+    support[c] = weight_of(rows);
+  }
+
+  const FeatureLookup lookup(features);
+  for (FeatureId f = 0; f < features.size(); ++f) {
+    const std::size_t first = features.first_test(f), n = features[f].size();
+    double own = 0, product = 1;
+    for (std::size_t t = first; t < first + n; ++t) {
+      own += support[table.of_test(t)] * share[t] * (1 - share[t]);
+      product *= share[t] * (1 - share[t]);
+    }
+    curvature_.push_back(own);
+    add_parts(features, lookup, f, std::span(share).subspan(first, n));
+    const bool centred = begin_[f + 1] > begin_[f] || n == 1;
+    centred_curvature_.push_back(centred ? static_cast<double>(n) * data.total_weight() * product
+                                         : own);
+  }
+  longest_first_.resize(n_features_);
+  std::iota(longest_first_.begin(), longest_first_.end(), FeatureId{0});
+  std::ranges::stable_sort(longest_first_, std::greater<>{},
+                           [&](FeatureId f) { return features[f].size(); });
+}
+
+inline void FeatureGeometry::add_parts(const FeatureSet& features, const FeatureLookup& lookup,
+                                       FeatureId f, std::span<const double> share) {
+  constexpr std::size_t kMaxTests =
+      6;  // 62 parts; longer features rarely have all theirs in a model
+  const auto tests = features[f];
+  const std::size_t first_part = parts_.size();
+  bool complete = tests.size() <= kMaxTests;
+  Test part[kMaxTests];
+  for (std::size_t kept = 1; complete && kept + 1 < std::size_t{1} << tests.size(); ++kept) {
+    double coefficient = 1;
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < tests.size(); ++i) {
+      if ((kept >> i) & 1)
+        part[n++] = tests[i];
+      else
+        coefficient *= -share[i];
+    }
+    const std::optional<FeatureId> found = lookup.find({part, n});
+    complete = found.has_value();
+    if (complete) parts_.push_back({*found, coefficient});
+  }
+  if (!complete) parts_.resize(first_part);
+  begin_.push_back(parts_.size());
+}
+
+inline Preconditioner::Preconditioner(const FeatureGeometry& geometry, double precision,
+                                      bool centred)
+    : geometry_(geometry), centred_(centred) {
+  const auto curvature = centred ? geometry.centred_curvature() : geometry.curvature();
+  scale_.resize(static_cast<Eigen::Index>(geometry.n_features()));
+  double log_total = 0;
+  for (FeatureId f = 0; f < geometry.n_features(); ++f) {
+    double squared_length =
+        1;  // of the coordinate's direction among the weights, where the prior lives
+    if (centred)
+      for (const auto& part : geometry.parts(f))
+        squared_length += part.coefficient * part.coefficient;
+    const double total = curvature[f] + precision * squared_length;
+    // Without curvature and prior a weight has no influence at all; any scale will do.
+    scale_[f] = total > 0 ? total : 1.0;
+    log_total += std::log(scale_[f]);
+  }
+  const double typical =
+      std::exp(log_total / static_cast<double>(std::max<std::size_t>(1, geometry.n_features())));
+  // The full step would be 1 / sqrt(curvature). But curvatures are those of the independent model,
+  // and the better a model fits, the smaller those of its frequent features become: half-way was
+  // best on all benchmark data.
+  for (double& scale : scale_) scale = 1 / std::sqrt(std::sqrt(scale * typical));
+}
+
+inline void Preconditioner::to_weights(const Eigen::VectorXd& z, Eigen::VectorXd& weights) const {
+  weights = z.cwiseProduct(scale_);
+  if (!centred_) return;
+  const Eigen::VectorXd centred = weights;
+  for (FeatureId f = 0; f < geometry_.n_features(); ++f)
+    for (const auto& part : geometry_.parts(f))
+      weights[part.feature] += part.coefficient * centred[f];
+}
+
+inline void Preconditioner::to_coordinates(const Eigen::VectorXd& weights,
+                                           Eigen::VectorXd& z) const {
+  z = weights;
+  if (centred_)
+    for (const FeatureId f : geometry_.longest_first())  // back substitution
+      for (const auto& part : geometry_.parts(f)) z[part.feature] -= part.coefficient * z[f];
+  z = z.cwiseQuotient(scale_);
+}
+
+inline void Preconditioner::pull_back(Eigen::VectorXd& gradient) const {
+  if (centred_) {
+    const Eigen::VectorXd by_weights = gradient;
+    for (FeatureId f = 0; f < geometry_.n_features(); ++f)
+      for (const auto& part : geometry_.parts(f))
+        gradient[f] += part.coefficient * by_weights[part.feature];
+  }
+  gradient = gradient.cwiseProduct(scale_);
+}
+
+}  // namespace feldspar

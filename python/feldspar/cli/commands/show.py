@@ -1,0 +1,85 @@
+"""``feldspar show``: what a model says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from feldspar.cli.flags import common_flags
+from feldspar.cli.output import emit, print_pairs, print_table
+from feldspar.network import MarkovNetwork
+
+_EPILOG = """\b
+Example:
+  feldspar show model.json --top 5
+  feldspar show model.json --variable digit
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="How many of the heaviest features.",
+)
+@click.option("--variable", metavar="NAME", help="Only features with it; and its Markov blanket.")
+@common_flags
+def show(model: Path, top: int, variable: str | None) -> None:
+    """Show what a model says: sizes, heaviest features."""
+    network = MarkovNetwork.load(model)
+    result = _summary(network)
+    if variable is not None:
+        result |= {"variable": variable, "markov_blanket": network.markov_blanket(variable)}
+    result["heaviest"] = [
+        {"weight": float(network.weights[j]), "feature": network.features.describe(j)}
+        for j in _heaviest(network, top, variable)
+    ]
+    emit(result, lambda: _show(result))
+
+
+def _summary(network: MarkovNetwork) -> dict[str, Any]:
+    lengths, counts = np.unique(network.features.lengths, return_counts=True)
+    return {
+        "n_variables": len(network.schema),
+        "max_cardinality": max(network.schema.cardinalities),
+        "n_features": len(network.features),
+        "n_nonzero": int(np.count_nonzero(network.weights)),
+        "n_features_by_length": dict(zip(lengths.tolist(), counts.tolist(), strict=True)),
+        "metadata": network.metadata,
+    }
+
+
+def _heaviest(network: MarkovNetwork, top: int, variable: str | None) -> list[int]:
+    order: list[int] = np.argsort(-np.abs(network.weights), kind="stable").tolist()
+    if variable is not None:
+        own = network.schema.index(variable)
+        order = [j for j in order if own in network.features.variables(j)]
+    return order[:top]
+
+
+def _show(result: dict[str, Any]) -> None:
+    lengths = result["n_features_by_length"].items()
+    pairs = {
+        "variables": f"{result['n_variables']}, of up to {result['max_cardinality']} values",
+        "features": f"{result['n_features']}, {result['n_nonzero']} with non-zero weight",
+        "by length": ", ".join(f"{count} of {length}" for length, count in lengths) or "none",
+    }
+    pairs |= {name: _words(value) for name, value in result["metadata"].items()}
+    if "variable" in result:
+        pairs[f"blanket of {result['variable']}"] = " ".join(result["markov_blanket"]) or "empty"
+    print_pairs(pairs)
+    if result["heaviest"]:
+        rows = [(entry["feature"], f"{entry['weight']:+.4f}") for entry in result["heaviest"]]
+        print_table(["feature", "weight"], rows)
+
+
+def _words(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_words(part)}" for name, part in value.items())
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,105 @@
+"""Arguments that name data or models: a file, or one of the data sets."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from feldspar import datasets
+from feldspar.io.tabular import read_table
+from feldspar.schema import Schema
+from feldspar.table import Table
+
+PARTS = ("train", "valid", "test")
+MODEL_SUFFIXES = (".json", ".mn", ".uai")
+
+
+class ModelTarget(click.Path):
+    """Where a model is to be written: found wanting before the work, not after it."""
+
+    name = "file"
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, writable=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Check folder and ending."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if Path(path.name.removesuffix(".gz")).suffix.lower() not in MODEL_SUFFIXES:
+            self.fail(
+                f"{path}: expected a name that ends with {', '.join(MODEL_SUFFIXES)} "
+                "(with .gz after it, if you like)",
+                param,
+                ctx,
+            )
+        if not path.parent.is_dir():
+            self.fail(f"{path}: the folder {path.parent} does not exist", param, ctx)
+        return path
+
+
+def complete_source(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the shell the data sets that begin so, and files."""
+    names = [name for name in datasets.names() if name.startswith(incomplete)]
+    return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
+
+
+def is_data_set(source: str) -> bool:
+    """Tell whether a source is the bare name of a data set, with no file in its way."""
+    return source in datasets.names() and not Path(source).exists()
+
+
+def read_source(
+    source: str, *, part: str, schema: Schema | None = None, weights: str | None = None
+) -> Table:
+    """Return the table that a source names.
+
+    Parameters
+    ----------
+    source : str
+        A file, or ``NAME`` or ``NAME:PART`` of a data set. A file comes first.
+    part : {"train", "valid", "test"}
+        Which part of a data set, where the source does not say.
+    schema : Schema, optional
+        The variables to expect.
+    weights : str, optional
+        The column of a file that holds the rows' weights.
+
+    Raises
+    ------
+    ValueError
+        If there is neither a file nor a data set of this name.
+    """
+    if Path(source).exists():
+        return read_table(source, schema=schema, weights=weights)
+    name, colon, chosen = source.partition(":")
+    if name not in datasets.names():
+        raise ValueError(f"{source}: there is no such file or data set; {_hint(name)}")
+    if colon and chosen not in PARTS:
+        expected = ", ".join(f"{name}:{known}" for known in PARTS)
+        raise ValueError(f"{source}: no such part of a data set; expected {expected}")
+    if weights is not None:
+        raise ValueError(f"--weights {weights}: the data set {name} has no column of weights")
+    table: Table = getattr(datasets.load(name), chosen or part)
+    return table if schema is None else _fitted(table, schema)
+
+
+def is_nameless(schema: Schema) -> bool:
+    """Tell whether a schema knows no names or labels, as in ``.mn`` and ``.uai`` files."""
+    return schema == Schema(schema.cardinalities)
+
+
+def _fitted(table: Table, schema: Schema) -> Table:
+    # Without names to match by, columns go by position: a data set's codes are always the same.
+    return Table(table.codes, schema) if is_nameless(schema) else table.with_schema(schema)
+
+
+def _hint(name: str) -> str:
+    close = difflib.get_close_matches(name, datasets.names(), n=2)
+    return f"did you mean {' or '.join(close)}?" if close else "`feldspar data` lists the data sets"

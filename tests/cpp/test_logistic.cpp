@@ -1,0 +1,167 @@
+// objective/logistic.hpp against formulas written out with the standard library in long double.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <feldspar/objective/logistic.hpp>
+
+#include "support/compare.hpp"
+#include "support/random_models.hpp"
+#include "support/simd_levels.hpp"
+
+using namespace feldspar;
+using namespace feldspar::testing;
+
+namespace {
+
+// log P(value) of all values, from the margins of the values 1, 2, ... against value 0.
+std::vector<double> log_probabilities(const std::vector<double>& margins) {
+  long double top = 0, sum = 0;
+  for (const double m : margins) top = std::max<long double>(top, m);
+  sum = std::exp(-top);
+  for (const double m : margins) sum += std::exp(m - top);
+  std::vector<double> result{static_cast<double>(-top - std::log(sum))};
+  for (const double m : margins) result.push_back(static_cast<double>(m - top - std::log(sum)));
+  return result;
+}
+
+// The log-likelihood of counts (by value) and its derivative by each margin.
+struct Expected {
+  double value = 0;
+  std::vector<double> derivative;
+};
+
+Expected expected_of(const std::vector<double>& margins, const std::vector<double>& counts) {
+  const std::vector<double> logs = log_probabilities(margins);
+  double total = 0;
+  for (const double n : counts) total += n;
+  Expected expected;
+  for (std::size_t a = 0; a < counts.size(); ++a) {
+    if (counts[a] > 0) expected.value += counts[a] * logs[a];
+    if (a > 0) expected.derivative.push_back(counts[a] - total * std::exp(logs[a]));
+  }
+  return expected;
+}
+
+// From everyday margins to those whose exponentials overflow.
+std::vector<double> awkward_margins(Dice& dice, std::size_t n) {
+  std::vector<double> margins = dice.numbers(n, -6.0, 6.0);
+  const std::vector<double> extreme{0.0, -0.0, 1e-300, 36.0, -37.5, 709.0, -745.0, 800.0, -1e5};
+  for (std::size_t i = 0; i < n; ++i)
+    if (i % 3 == 0) margins[i] = extreme[i / 3 % extreme.size()];
+  return margins;
+}
+
+}  // namespace
+
+TEST_CASE("logistic_counts equals the direct formula, margin by margin") {
+  Dice dice(1);
+  const std::vector<double> margins = awkward_margins(dice, 200);
+  for (std::size_t i = 0; i < margins.size(); ++i) {
+    CAPTURE(margins[i]);
+    const double ones = i % 4 == 1 ? 0.0 : dice.between(0, 5);
+    const double zeros = i % 4 == 2 ? 0.0 : dice.between(0, 5);
+    const Expected expected = expected_of({margins[i]}, {zeros, ones});
+    std::vector<double> m{margins[i]};
+    const double value = logistic_counts(SimdLevel::plain, m, &ones, &zeros);
+    CHECK(value == doctest::Approx(expected.value).epsilon(1e-14));
+    CHECK(std::abs(m[0] - expected.derivative[0]) < 1e-14 * std::max(1.0, ones + zeros));
+  }
+}
+
+TEST_CASE("logistic_counts over many margins is the sum, for every length and level") {
+  Dice dice(2);
+  for (const std::size_t n : {0u, 1u, 3u, 4u, 5u, 8u, 103u}) {
+    CAPTURE(n);
+    const std::vector<double> margins = awkward_margins(dice, n);
+    const std::vector<double> ones = dice.numbers(n, 0.0, 3.0), zeros = dice.numbers(n, 0.0, 3.0);
+    double sum = 0;
+    std::vector<double> derivatives;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Expected expected = expected_of({margins[i]}, {zeros[i], ones[i]});
+      sum += expected.value;
+      derivatives.push_back(expected.derivative[0]);
+    }
+    std::vector<double> plain = margins;
+    const double value = logistic_counts(SimdLevel::plain, plain, ones.data(), zeros.data());
+    CHECK(value == doctest::Approx(sum).epsilon(1e-13));
+    CHECK(distance(plain, derivatives) < 1e-14);
+    for (const SimdLevel level : simd_levels()) {
+      std::vector<double> m = margins;
+      CHECK(logistic_counts(level, m, ones.data(), zeros.data()) == value);
+      CHECK(same_bits(m, plain));
+    }
+  }
+}
+
+TEST_CASE("softmax_counts equals the direct formula") {
+  Dice dice(3);
+  for (std::size_t width = 1; width <= 20; ++width)
+    for (int trial = 0; trial < 20; ++trial) {
+      const std::vector<double> margins =
+          trial % 2 == 0 ? dice.numbers(width, -3.0, 3.0) : awkward_margins(dice, width);
+      std::vector<double> counts = dice.numbers(width + 1, 0.0, 4.0);
+      counts[dice.below(width + 1)] = 0;
+      const Expected expected = expected_of(margins, counts);
+      std::vector<double> m = margins;
+      const double value = softmax_counts(m.data(), width, counts.data());
+      CHECK(value == doctest::Approx(expected.value).epsilon(1e-13));
+      CHECK(distance(m, expected.derivative) < 1e-13);
+    }
+}
+
+TEST_CASE("softmax_observed equals softmax_counts with all the weight on one value") {
+  Dice dice(4);
+  for (std::size_t width = 1; width <= 17; ++width)
+    for (std::size_t observed = 0; observed <= width; ++observed) {
+      const std::vector<double> margins =
+          observed % 2 == 0 ? dice.numbers(width, -3.0, 3.0) : awkward_margins(dice, width);
+      std::vector<double> counts(width + 1, 0.0);
+      counts[observed] = 2.5;
+      const Expected expected = expected_of(margins, counts);
+      std::vector<double> m = margins;
+      const double value = softmax_observed(m.data(), width, observed, 2.5);
+      CHECK(value == doctest::Approx(expected.value).epsilon(1e-13));
+      CHECK(distance(m, expected.derivative) < 1e-13);
+    }
+}
+
+TEST_CASE("the tile kernel equals the direct formula and padding lanes contribute nothing") {
+  Dice dice(5);
+  constexpr std::size_t kRows = 57;
+  const std::vector<double> margins = awkward_margins(dice, kRows * kLanes);
+  const std::vector<double> weights = dice.numbers(kRows, 0.1, 3.0);
+  std::vector<std::uint16_t> observed(kRows);
+  for (auto& word : observed) word = static_cast<std::uint16_t>(dice.bits());
+  std::vector<double> scale(kLanes, 1.0);
+  for (const std::size_t padding : {2u, 7u, 15u}) scale[padding] = 0.0;
+
+  double sum = 0;
+  std::vector<double> derivatives;
+  for (std::size_t i = 0; i < margins.size(); ++i) {
+    const std::size_t r = i / kLanes, lane = i % kLanes;
+    const bool one = (observed[r] >> lane) & 1;
+    const double weight = weights[r] * scale[lane];
+    const Expected expected = expected_of({margins[i]}, {one ? 0.0 : weight, one ? weight : 0.0});
+    sum += expected.value;
+    derivatives.push_back(expected.derivative[0]);
+  }
+  const auto run = [&](SimdLevel level, std::vector<double>& m) {
+    return run_kernel<detail::LogisticTileKernel>(level, m.data(), observed.data(), weights.data(),
+                                                  scale.data(), kRows);
+  };
+  std::vector<double> plain = margins;
+  const double value = run(SimdLevel::plain, plain);
+  CHECK(value == doctest::Approx(sum).epsilon(1e-13));
+  CHECK(distance(plain, derivatives) < 1e-14);
+  for (std::size_t i = 2; i < plain.size(); i += kLanes) CHECK_UNARY(plain[i] == 0.0);
+  for (const SimdLevel level : simd_levels()) {
+    std::vector<double> m = margins;
+    CHECK(run(level, m) == value);
+    CHECK(same_bits(m, plain));
+  }
+}

@@ -1,0 +1,298 @@
+// objective/pseudo_likelihood.hpp against enumeration of the conditionals and numeric derivatives,
+// for every way of indexing the features.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <feldspar/base/parallel.hpp>
+#include <feldspar/objective/pseudo_likelihood.hpp>
+
+#include "support/brute_force.hpp"
+#include "support/compare.hpp"
+#include "support/random_models.hpp"
+#include "support/simd_levels.hpp"
+#include "support/stop_after.hpp"
+
+using namespace feldspar;
+using namespace feldspar::testing;
+
+namespace {
+
+using Wide = PlanOptions::Wide;
+
+constexpr Execution kOneThread{.n_threads = 1};
+constexpr Wide kEveryWay[] = {Wide::never, Wide::always, Wide::by_cost};
+
+struct Evaluation {
+  double value = 0;
+  std::vector<double> gradient;
+
+  bool operator==(const Evaluation& other) const {
+    return same_bits({&value, 1}, {&other.value, 1}) && same_bits(gradient, other.gradient);
+  }
+};
+
+Evaluation evaluate(PseudoLikelihood& likelihood, const std::vector<double>& weights,
+                    const Execution& execution = kOneThread) {
+  Evaluation result{0, std::vector<double>(weights.size(), 1e9)};  // overwritten
+  result.value = likelihood.value_and_gradient(weights, result.gradient, execution);
+  return result;
+}
+
+double enumerated(const Problem& problem) {
+  return pseudo_log_likelihood(problem.features, problem.weights, problem.codes,
+                               problem.row_weights);
+}
+
+// Relative to its largest component, the error of the gradient against four-point differences.
+double gradient_error(PseudoLikelihood& likelihood, const std::vector<double>& weights) {
+  const auto value = [&](const std::vector<double>& w) { return evaluate(likelihood, w).value; };
+  return distance(evaluate(likelihood, weights).gradient,
+                  four_point_gradient(value, weights, 1e-3));
+}
+
+// Binary variables with two in eight of three values; all pairs, whose contexts serve every
+// variable, and triples, whose contexts serve one: the estimate uses both kinds of index.
+Problem mixed_problem(std::size_t n_rows) {
+  Dice dice(42);
+  std::vector<Value> cardinalities(32, 2);
+  for (std::size_t v = 3; v < cardinalities.size(); v += 8) cardinalities[v] = 3;
+  Problem problem;
+  problem.schema = Schema(cardinalities);
+  problem.codes = random_codes(dice, problem.schema, n_rows, 0.0);
+  problem.row_weights = dice.numbers(n_rows, 0.1, 3.0);
+  FeatureSetBuilder builder(problem.schema);
+  add_pairs(builder, cardinalities.size());
+  add_triples(builder, cardinalities.size(), 60, dice);
+  problem.features = std::move(builder).finish();
+  problem.weights = dice.numbers(problem.features.size(), -0.3, 0.3);
+  return problem;
+}
+
+void check_mixed(const IndexStatistics& statistics) {
+  REQUIRE(statistics.n_wide_contexts > 0);
+  REQUIRE(statistics.n_wide_contexts + 1 < statistics.n_contexts);
+  REQUIRE(statistics.n_wide_variables > 0);
+  REQUIRE(statistics.n_narrow_lookups > 0);
+}
+
+}  // namespace
+
+TEST_CASE("the value equals enumeration for random models, however indexed") {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Value most = seed % 3 == 0 ? Value{2} : seed % 3 == 1 ? Value{4} : Value{20};
+    const Problem problem = random_problem(seed, 7, 1, most, 60, 80, 4);
+    const Dataset data = problem.dataset();
+    const double expected = enumerated(problem);
+    for (const Wide wide : kEveryWay) {
+      CAPTURE(seed);
+      CAPTURE(static_cast<int>(wide));
+      PseudoLikelihood likelihood(problem.features, data, kOneThread, {wide});
+      CHECK(evaluate(likelihood, problem.weights).value ==
+            doctest::Approx(expected).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("the gradient equals four-point differences for random models, however indexed") {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Problem problem = random_problem(seed, 6, 1, seed % 2 == 0 ? 2 : 19, 50, 50, 3);
+    const Dataset data = problem.dataset();
+    for (const Wide wide : kEveryWay) {
+      CAPTURE(seed);
+      CAPTURE(static_cast<int>(wide));
+      PseudoLikelihood likelihood(problem.features, data, kOneThread, {wide});
+      CHECK(gradient_error(likelihood, problem.weights) < 1e-8);
+    }
+  }
+}
+
+TEST_CASE("a model that uses both indexes at once equals enumeration") {
+  const Problem problem = mixed_problem(400);
+  const Dataset data = problem.dataset();
+  PseudoLikelihood mixed(problem.features, data);
+  check_mixed(mixed.statistics());
+  const Evaluation result = evaluate(mixed, problem.weights);
+  CHECK(result.value == doctest::Approx(enumerated(problem)).epsilon(1e-12));
+  for (const Wide wide : {Wide::never, Wide::always}) {
+    PseudoLikelihood other(problem.features, data, kOneThread, {wide});
+    const Evaluation again = evaluate(other, problem.weights);
+    CHECK(again.value == doctest::Approx(result.value).epsilon(1e-12));
+    CHECK(distance(again.gradient, result.gradient) < 1e-12);
+  }
+}
+
+TEST_CASE("merged and unmerged data give the same") {
+  const Problem problem = random_problem(21, 6, 2, 3, 200, 40, 3);
+  PseudoLikelihood merged(problem.features, problem.dataset(), kOneThread);
+  double value = 0;
+  std::vector<double> gradient(problem.weights.size(), 0.0);
+  for (std::size_t r = 0; r < problem.row_weights.size(); ++r) {
+    const Dataset row = Dataset::merge(problem.schema, row_of(problem.codes, 6, r));
+    PseudoLikelihood single(problem.features, row, kOneThread);
+    const Evaluation part = evaluate(single, problem.weights);
+    value += problem.row_weights[r] * part.value;
+    for (std::size_t j = 0; j < gradient.size(); ++j)
+      gradient[j] += problem.row_weights[r] * part.gradient[j];
+  }
+  const Evaluation whole = evaluate(merged, problem.weights);
+  CHECK(problem.dataset().n_rows() < problem.row_weights.size());
+  CHECK(whole.value == doctest::Approx(value).epsilon(1e-12));
+  CHECK(distance(whole.gradient, gradient) < 1e-12);
+}
+
+TEST_CASE("any number of threads gives the same bits, and so does every instruction set") {
+  const Problem problem = mixed_problem(5000);
+  const Dataset data = problem.dataset();
+  for (const Wide wide : kEveryWay) {
+    CAPTURE(static_cast<int>(wide));
+    PseudoLikelihood likelihood(problem.features, data, kOneThread, {wide});
+    if (wide == Wide::by_cost) check_mixed(likelihood.statistics());
+    const Evaluation single = evaluate(likelihood, problem.weights);
+    for (const int threads : {1, 2, 3}) {
+      PseudoLikelihood again(problem.features, data, {.n_threads = threads}, {wide});
+      for (const SimdLevel level : simd_levels()) {
+        again.use_simd(level);
+        CHECK(evaluate(again, problem.weights, {.n_threads = threads}) == single);
+      }
+    }
+  }
+}
+
+TEST_CASE("evaluating again gives the same bits: nothing is left behind in the buffers") {
+  const Problem problem = mixed_problem(300);
+  for (const Wide wide : kEveryWay) {
+    PseudoLikelihood likelihood(problem.features, problem.dataset(), kOneThread, {wide});
+    const Evaluation first = evaluate(likelihood, problem.weights);
+    evaluate(likelihood, std::vector<double>(problem.weights.size(), 3.0));
+    CHECK(evaluate(likelihood, problem.weights) == first);
+  }
+}
+
+TEST_CASE("evaluations at the same time wait for each other") {
+  const Problem problem = mixed_problem(300);
+  PseudoLikelihood likelihood(problem.features, problem.dataset());
+  const Evaluation alone = evaluate(likelihood, problem.weights);
+  std::atomic<int> equal{0};
+  parallel_for(8, {.n_threads = 2}, [&](std::size_t i) {
+    std::vector<double> weights = problem.weights;
+    if (i % 2 == 1) std::ranges::fill(weights, 0.5);
+    const Evaluation result = evaluate(likelihood, weights);
+    if (i % 2 == 0 && result == alone) ++equal;
+  });
+  CHECK(equal == 4);
+}
+
+TEST_CASE("without features the conditionals are uniform") {
+  const Schema schema({2, 1, 5});
+  PseudoLikelihood likelihood(FeatureSetBuilder(schema).finish(),
+                              Dataset::merge(schema, Codes{0, 0, 4, 1, 0, 2}, std::vector{2., 1.}));
+  CHECK(likelihood.n_features() == 0);
+  CHECK(likelihood.n_variables() == 3);
+  CHECK(likelihood.total_weight() == 3);
+  CHECK(evaluate(likelihood, {}).value == doctest::Approx(-3 * (std::log(2) + std::log(5))));
+}
+
+TEST_CASE("features that hold nowhere still count where they would hold") {
+  // X_0 = 1 & X_1 = 1 holds on no row, but lowers P(X_1 = 1 | X_0 = 1) all the same.
+  FeatureSetBuilder builder(binary_schema(3));
+  builder.add(std::vector<Variable>{0, 1}, std::vector<Value>{1, 1});
+  builder.add(std::vector<Variable>{0, 1, 2}, std::vector<Value>{1, 1, 1});  // two tests fail
+  Problem problem{
+      binary_schema(3), {1, 0, 0, 0, 0, 0}, {2.0, 1.0}, std::move(builder).finish(), {-0.7, 5.0}};
+  for (const Wide wide : kEveryWay) {
+    PseudoLikelihood likelihood(problem.features, problem.dataset(), kOneThread, {wide});
+    const Evaluation result = evaluate(likelihood, problem.weights);
+    CHECK(result.value == doctest::Approx(enumerated(problem)).epsilon(1e-14));
+    CHECK(result.gradient[0] == doctest::Approx(-2 / (1 + std::exp(0.7))));
+    CHECK(result.gradient[1] == 0.0);
+  }
+}
+
+TEST_CASE("extreme weights stay finite and true") {
+  Problem problem = random_problem(31, 6, 1, 5, 60, 60, 3);
+  for (double& w : problem.weights) w = w > 0 ? 800 : -800;
+  for (const Wide wide : kEveryWay) {
+    PseudoLikelihood likelihood(problem.features, problem.dataset(), kOneThread, {wide});
+    const Evaluation result = evaluate(likelihood, problem.weights);
+    CHECK(result.value == doctest::Approx(enumerated(problem)).epsilon(1e-12));
+    CHECK(std::ranges::all_of(result.gradient, [](double g) { return std::isfinite(g); }));
+  }
+}
+
+TEST_CASE("a stop interrupts the evaluation, and the next one is as good as ever") {
+  const Problem problem = mixed_problem(300);
+  for (const Wide wide : kEveryWay) {
+    PseudoLikelihood likelihood(problem.features, problem.dataset(), kOneThread, {wide});
+    const Evaluation before = evaluate(likelihood, problem.weights);
+    for (const int polls : {0, 1, 20, 33, 35}) {
+      StopAfter monitor(polls);
+      std::vector<double> gradient(problem.weights.size());
+      bool interrupted = false;
+      try {
+        likelihood.value_and_gradient(problem.weights, gradient, {1, &monitor});
+      } catch (const Interrupted&) {
+        interrupted = true;
+      }
+      CHECK(interrupted == monitor.stopped());
+      CHECK((polls >= 32 || interrupted));  // there are 32 variables to poll between
+      CHECK(evaluate(likelihood, problem.weights) == before);
+    }
+  }
+}
+
+TEST_CASE("a stop interrupts the building of the index, whenever it comes") {
+  const Problem problem = mixed_problem(300);
+  const Dataset data = problem.dataset();
+  for (const Wide wide : kEveryWay) {
+    bool finished = false;
+    for (int polls = 0; !finished; polls += 9) {
+      CAPTURE(polls);
+      REQUIRE(polls < 1000);
+      StopAfter monitor(polls);
+      try {
+        const PseudoLikelihood likelihood(problem.features, data, {1, &monitor}, {wide});
+        finished = true;
+      } catch (const Interrupted&) {
+      }
+      CHECK(finished != monitor.stopped());
+    }
+  }
+}
+
+TEST_CASE("what does not belong together is refused") {
+  const Problem problem = random_problem(71, 4, 2, 3, 20, 10, 2);
+  const Dataset other = Dataset::merge(binary_schema(5), Codes(5, 0));
+  CHECK_THROWS_WITH_AS(PseudoLikelihood(problem.features, other),
+                       "features and data: their variables or numbers of values differ",
+                       InvalidInput);
+  PseudoLikelihood likelihood(problem.features, problem.dataset());
+  const std::size_t n = problem.features.size();
+  std::vector<double> gradient(n);
+  CHECK_THROWS_WITH_AS(likelihood.value_and_gradient(std::vector<double>(n + 1), gradient),
+                       concat("weights: got ", n + 1, " for ", n, " features").c_str(),
+                       InvalidInput);
+}
+
+TEST_CASE("statistics count what the indexes hold") {
+  const Problem problem = mixed_problem(300);
+  const Dataset data = problem.dataset();
+  PseudoLikelihood narrow(problem.features, data, kOneThread, {Wide::never});
+  PseudoLikelihood wide(problem.features, data, kOneThread, {Wide::always});
+  CHECK(narrow.statistics().n_contexts == ContextTable(problem.features).size());
+  CHECK(narrow.statistics().n_wide_contexts == 0);
+  CHECK(narrow.statistics().n_tiles == 0);
+  CHECK(narrow.statistics().n_wide_lookups == 0);
+  CHECK(wide.statistics().n_wide_contexts + 1 == wide.statistics().n_contexts);
+  CHECK(wide.statistics().n_wide_variables == 32);
+  CHECK(wide.statistics().n_narrow_patterns == 0);
+  CHECK(wide.statistics().n_tiles == 3);  // 28 margins of binary variables, 4 x 2 of the others
+  CHECK(wide.statistics().bytes > 0);
+}

@@ -1,0 +1,115 @@
+// base/sliced_lists.hpp against adding list by list.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <feldspar/base/sliced_lists.hpp>
+
+#include "support/compare.hpp"
+#include "support/random_models.hpp"
+
+using namespace feldspar;
+using namespace feldspar::testing;
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+struct Lists {
+  std::vector<std::size_t> begin{0};
+  std::vector<std::uint32_t> ids;
+
+  std::size_t size() const { return begin.size() - 1; }
+  std::size_t length(std::size_t i) const { return begin[i + 1] - begin[i]; }
+};
+
+// Lengths from zero to `longest`.
+Lists random_lists(Dice& dice, std::size_t n, std::size_t longest, std::size_t n_source) {
+  Lists lists;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t left = dice.below(longest + 1); left > 0; --left)
+      lists.ids.push_back(static_cast<std::uint32_t>(dice.below(n_source)));
+    lists.begin.push_back(lists.ids.size());
+  }
+  return lists;
+}
+
+std::vector<double> naive_sums(const Lists& lists, const std::vector<double>& source,
+                               std::size_t width) {
+  std::vector<double> sums(lists.size() * width, 0.0);
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    for (std::size_t j = lists.begin[i]; j < lists.begin[i + 1]; ++j)
+      for (std::size_t k = 0; k < width; ++k)
+        sums[i * width + k] += source[lists.ids[j] * width + k];
+  return sums;
+}
+
+template <class Id>
+void check_sums(const Lists& lists, std::size_t n_source, std::size_t width, Dice& dice) {
+  std::vector<double> source = dice.numbers(n_source * width);
+  source.resize((n_source + 1) * width, 0.0);  // where padding points to
+  const SlicedLists<Id> sliced(lists.begin, lists.ids, n_source);
+  CHECK(sliced.n_lists() == lists.size());
+  std::vector<double> sums(lists.size() * width, kNaN);  // every place must be written
+  sliced.sum(source.data(), width, sums.data());
+  CHECK(same_bits(sums, naive_sums(lists, source, width)));
+}
+
+}  // namespace
+
+TEST_CASE("sums equal those list by list, for any number of lists and both widths of ids") {
+  Dice dice(1);
+  for (const std::size_t n : {0u, 1u, 7u, 8u, 9u, 16u, 133u})
+    for (const std::size_t longest : {0u, 1u, 20u})
+      for (const std::size_t width : {1u, 2u, 3u}) {
+        CAPTURE(n);
+        CAPTURE(longest);
+        CAPTURE(width);
+        const Lists lists = random_lists(dice, n, longest, 50);
+        check_sums<std::uint16_t>(lists, 50, width, dice);
+        check_sums<std::uint32_t>(lists, 50, width, dice);
+      }
+}
+
+TEST_CASE("32-bit ids reach sources that 16 bits do not") {
+  Dice dice(2);
+  Lists lists = random_lists(dice, 20, 30, 200'000);
+  for (const std::size_t width : {1u, 3u}) {
+    CAPTURE(width);
+    check_sums<std::uint32_t>(lists, 200'000, width, dice);
+  }
+}
+
+TEST_CASE("16-bit ids reach their last source and its padding") {
+  Dice dice(3);
+  Lists lists = random_lists(dice, 10, 5, 65'534);
+  lists.ids.push_back(65'533);
+  lists.begin.push_back(lists.ids.size());
+  check_sums<std::uint16_t>(lists, 65'534, 1, dice);
+}
+
+TEST_CASE("only slices of eight are padded, each to its longest list") {
+  Dice dice(4);
+  const Lists lists = random_lists(dice, 100, 12, 10);
+  std::vector<std::size_t> lengths;
+  for (std::size_t i = 0; i < lists.size(); ++i) lengths.push_back(lists.length(i));
+  std::ranges::sort(lengths, std::greater<>{});
+  std::size_t stored = 0;
+  for (std::size_t first = 0; first < lengths.size(); first += 8) stored += 8 * lengths[first];
+
+  const SlicedLists<std::uint16_t> narrow(lists.begin, lists.ids, 10);
+  const SlicedLists<std::uint32_t> wide(lists.begin, lists.ids, 10);
+  CHECK(narrow.n_stored() == stored);
+  CHECK(wide.bytes() - narrow.bytes() == 2 * stored);
+}
+
+TEST_CASE("lists made by default are none") {
+  const SlicedLists<std::uint16_t> none;
+  CHECK(none.n_lists() == 0);
+  CHECK(none.n_stored() == 0);
+  none.sum(nullptr, 1, nullptr);
+}

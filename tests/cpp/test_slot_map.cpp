@@ -1,0 +1,139 @@
+// objective/slot_map.hpp against margins summed up from their definition.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <feldspar/objective/slot_map.hpp>
+
+#include "support/compare.hpp"
+#include "support/random_models.hpp"
+
+using namespace feldspar;
+using namespace feldspar::testing;
+
+namespace {
+
+using Wide = PlanOptions::Wide;
+
+struct Mapped {
+  Problem problem;
+  ContextTable table;
+  IndexPlan plan;
+  SlotMap slots;
+
+  Mapped(Problem source, Wide wide)
+      : problem(std::move(source)),
+        table(problem.features),
+        plan(plan_index(problem.features, table, problem.dataset(), {wide})),
+        slots(problem.features, table, plan) {}
+
+  bool goes_wide(Variable v, ContextId c) const {
+    return plan.columns[v].is_wide() && std::ranges::binary_search(plan.wide_contexts, c);
+  }
+
+  // Where the margins of v under context c start, by the layout the header states.
+  std::size_t slot(Variable v, ContextId c) const {
+    if (c == kEmptyContext) return slots.bias(v);
+    if (goes_wide(v, c)) {
+      const auto number = static_cast<std::size_t>(std::ranges::lower_bound(plan.wide_contexts, c) -
+                                                   plan.wide_contexts.begin());
+      return slots.tile(plan.columns[v].tile) + number * kLanes + plan.columns[v].lane;
+    }
+    const auto own = slots.narrow_contexts(v);
+    const auto place = static_cast<std::size_t>(std::ranges::lower_bound(own, c) - own.begin());
+    REQUIRE(place < own.size());
+    return slots.narrow(v) + place * (problem.schema.cardinality(v) - 1u);
+  }
+
+  std::vector<std::pair<Variable, ContextId>> pairs() const {
+    std::set<std::pair<Variable, ContextId>> found;
+    for (std::size_t t = 0; t < problem.features.n_tests(); ++t)
+      found.emplace(problem.features.tests()[t].variable, table.of_test(t));
+    return {found.begin(), found.end()};
+  }
+};
+
+// s_a of variable v under context c: the weights of the features there that admit a.
+std::vector<double> scores(const Mapped& mapped, Variable v, ContextId c) {
+  const FeatureSet& features = mapped.problem.features;
+  std::vector<double> s(features.schema().cardinality(v), 0.0);
+  for (FeatureId j = 0; j < features.size(); ++j)
+    for (std::size_t i = 0; i < features[j].size(); ++i) {
+      if (features[j][i].variable != v) continue;
+      if (mapped.table.of_test(features.first_test(j) + i) != c) continue;
+      for (const Value a : features.values(features[j][i].values))
+        s[a] += mapped.problem.weights[j];
+    }
+  return s;
+}
+
+std::vector<Mapped> mapped_problems() {
+  std::vector<Mapped> result;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed)
+    for (const Wide wide : {Wide::always, Wide::never})
+      result.emplace_back(random_problem(seed, 8, 1, seed % 2 == 0 ? 4 : 22, 40, 120, 3), wide);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("slots do not overlap and lie within the map") {
+  for (const Mapped& mapped : mapped_problems()) {
+    std::set<std::size_t> taken;
+    for (const auto& [v, c] : mapped.pairs())
+      for (std::size_t k = 0; k + 1 < mapped.problem.schema.cardinality(v); ++k) {
+        const std::size_t slot = mapped.slot(v, c) + k;
+        CHECK(slot < mapped.slots.n_slots());
+        CHECK(taken.insert(slot).second);
+      }
+  }
+}
+
+TEST_CASE("narrow contexts are those of the variable that are not wide, ascending") {
+  for (const Mapped& mapped : mapped_problems()) {
+    std::map<Variable, std::vector<ContextId>> expected;
+    for (const auto& [v, c] : mapped.pairs())
+      if (c != kEmptyContext && !mapped.goes_wide(v, c)) expected[v].push_back(c);
+    for (Variable v = 0; v < mapped.problem.schema.n_variables(); ++v) {
+      const auto contexts = mapped.slots.narrow_contexts(v);
+      CHECK(std::vector<ContextId>(contexts.begin(), contexts.end()) == expected[v]);
+    }
+  }
+}
+
+TEST_CASE("a slot is the score of its value less that of value 0") {
+  for (const Mapped& mapped : mapped_problems()) {
+    std::vector<double> u(mapped.slots.n_slots(), 1e9);  // overwritten
+    mapped.slots.spread(mapped.problem.weights, u);
+    double worst = 0;
+    for (const auto& [v, c] : mapped.pairs()) {
+      const std::vector<double> s = scores(mapped, v, c);
+      for (std::size_t k = 0; k + 1 < s.size(); ++k) {
+        const double margin = std::exchange(u[mapped.slot(v, c) + k], 0.0);
+        worst = std::max(worst, std::abs(margin - (s[k + 1] - s[0])));
+      }
+    }
+    CHECK(worst < 1e-13);
+    CHECK(std::ranges::count(u, 0.0) == static_cast<std::ptrdiff_t>(u.size()));  // nothing else
+  }
+}
+
+TEST_CASE("collect is the transpose of spread") {
+  Dice dice(9);
+  for (const Mapped& mapped : mapped_problems()) {
+    const std::size_t n = mapped.problem.weights.size();
+    std::vector<double> u(mapped.slots.n_slots());
+    const std::vector<double> du = dice.numbers(u.size());
+    mapped.slots.spread(mapped.problem.weights, u);
+    std::vector<double> collected(n);
+    for (FeatureId j = 0; j < n; ++j) collected[j] = mapped.slots.collect(du, j);
+    CHECK(dot(u, du) == doctest::Approx(dot(mapped.problem.weights, collected)).epsilon(1e-12));
+  }
+}
