@@ -71,7 +71,7 @@ def tune_weights(
     prior_sd: float | Sequence[float | None] | None = 1.0,
     l1: float | Sequence[float] = 0.0,
     max_iterations: int = 1000,
-    tolerance: float = 1e-8,
+    tolerance: float = 1e-7,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
     verbose: bool = False,

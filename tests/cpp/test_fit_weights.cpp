@@ -271,13 +271,25 @@ TEST_CASE("a stop at any moment after the first evaluation keeps the best weight
 TEST_CASE("a stop during a path leaves the fits not yet begun with the weights reached so far") {
   const Problem problem = binary_problem();
   PseudoLikelihood likelihood(problem.features, problem.dataset());
-  StopAfter monitor(30);  // a few evaluations into the first fit
-  const std::vector<Penalty> penalties{{0.5, 0.0}, {1.0, 0.0}, {2.0, 0.0}};
-  const auto fits = fit_weight_path(likelihood, penalties, {}, precise(), {1, &monitor});
-  REQUIRE(fits.size() == 3);
-  for (const WeightFit& result : fits) {
-    CHECK(result.run.status == Status::interrupted);
-    CHECK(distance(result.weights, fits[0].weights) < 1e-12);
+  const std::vector<Penalty> penalties{{0.5, 0.0}, {1.0, 0.0}, {2.0, 0.0}};  // as they are solved
+  bool finished = false;
+  for (int polls = 8; !finished; polls += 13) {
+    CAPTURE(polls);
+    REQUIRE(polls < 10'000);
+    StopAfter monitor(polls);
+    const auto fits = fit_weight_path(likelihood, penalties, {}, {}, {1, &monitor});
+    finished = !monitor.stopped();
+    REQUIRE(fits.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CAPTURE(i);
+      CHECK(fits[i].penalty.prior_sd == penalties[i].prior_sd);
+      if (fits[i].run.converged()) continue;
+      CHECK(fits[i].run.status == Status::interrupted);
+      for (std::size_t later = i + 1; later < 3; ++later) {
+        CHECK(fits[later].run.status == Status::interrupted);
+        CHECK(distance(fits[later].weights, fits[i].weights) < 1e-12);
+      }
+    }
   }
 }
 

@@ -71,7 +71,7 @@ class Completion:
 
 
 def complete_digits(
-    network: MarkovNetwork, data: DataSplit, *, n_starts: int = 10, seed: int = 0
+    network: MarkovNetwork, data: DataSplit, *, n_starts: int = 5, seed: int = 0
 ) -> Completion:
     """Hide the lower half and the label of every test digit and complete it.
 

@@ -55,7 +55,7 @@ class DemoResult:
 
 
 def run_demo(
-    *, plans: Sequence[Plan] = PLANS, n_starts: int = 10, report: Report | None = None
+    *, plans: Sequence[Plan] = PLANS, n_starts: int = 5, report: Report | None = None
 ) -> DemoResult:
     """Learn networks of the digits that come with scikit-learn and put the best one to use.
 

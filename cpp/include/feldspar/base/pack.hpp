@@ -88,6 +88,17 @@ inline PackBits operator>>(PackBits a, PackBits b) noexcept {
 inline PackBits operator^(PackBits a, PackBits b) noexcept {
   return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x ^ y; });
 }
+inline PackBits operator&(PackBits a, std::uint64_t b) noexcept {
+  return detail::each_lane<PackBits>(a, broadcast_bits(b), [](auto x, auto y) { return x & y; });
+}
+inline PackBits operator|(PackBits a, std::uint64_t b) noexcept {
+  return detail::each_lane<PackBits>(a, broadcast_bits(b), [](auto x, auto y) { return x | y; });
+}
+inline PackBits operator>>(PackBits a, int b) noexcept {
+  for (auto& lane : a.lane) lane >>= b;
+  return a;
+}
+inline Pack& operator*=(Pack& a, Pack b) noexcept { return a = a * b; }
 inline Pack select(PackBits mask, Pack yes, Pack no) noexcept {
   for (std::size_t i = 0; i < kPackSize; ++i)
     if (mask.lane[i] == 0) yes.lane[i] = no.lane[i];

@@ -1,8 +1,8 @@
 // Training examples: distinct rows with weights, in packed columns.
 //
 // Identical rows are merged on the way in (their weights add up, rows of weight zero vanish) and
-// rows are kept in lexicographic order, so the same examples in any order give the same Dataset bit
-// for bit.
+// rows are kept in the order of their weights, equal weights in lexicographic order. The same
+// examples in any order give the same Dataset bit for bit, and kernels meet runs of equal weights.
 //
 // Cost: O(rows log rows) comparisons of packed rows.
 #pragma once
@@ -105,9 +105,11 @@ inline Dataset Dataset::merge(const Schema& schema, std::span<const std::int32_t
   for (std::size_t r = 0; r < n_input; ++r)
     if (weights.empty() || weights[r] > 0) order.push_back(r);
   require(!order.empty(), "weights: every row has weight zero");
+  // Equal rows by weight, so that their sum does not depend on the order in which they came.
   std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     const auto [left, right] = std::ranges::mismatch(packed[a], packed[b]);
-    return left == packed[a].end() ? a < b : *left < *right;
+    if (left != packed[a].end()) return *left < *right;
+    return !weights.empty() && weights[a] < weights[b];
   });
 
   std::vector<std::size_t> distinct;
@@ -121,7 +123,16 @@ inline Dataset Dataset::merge(const Schema& schema, std::span<const std::int32_t
       merged.back() += weight;
     }
   }
-  Dataset dataset(PackedColumns(schema, codes, distinct), std::move(merged));
+  std::vector<std::size_t> by_weight(distinct.size());
+  std::iota(by_weight.begin(), by_weight.end(), std::size_t{0});
+  std::ranges::stable_sort(by_weight, {}, [&](std::size_t i) { return merged[i]; });
+  std::vector<std::size_t> rows;
+  std::vector<double> row_weights;
+  for (const std::size_t i : by_weight) {
+    rows.push_back(distinct[i]);
+    row_weights.push_back(merged[i]);
+  }
+  Dataset dataset(PackedColumns(schema, codes, rows), std::move(row_weights));
   require(std::isfinite(dataset.total_weight()), "weights: their sum overflows");
   return dataset;
 }

@@ -101,20 +101,32 @@ inline WeightFit fit_one(PseudoLikelihood& likelihood, const Penalty& penalty,
   coordinates.to_weights(fit.run.x, weights);
   fit.weights.assign(weights.data(), weights.data() + weights.size());
   fit.objective = -fit.run.value / total;
-  if (fit.run.status != Status::interrupted) {
+  fit.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+  if (fit.run.status == Status::interrupted) return fit;
+  try {
     Eigen::VectorXd gradient;
     objective.at_weights(weights, gradient);
     fit.gradient_norm = subgradient_norm(weights, gradient, penalty.l1) / total;
-  } else {
-    fit.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+  } catch (const Interrupted&) {
+    fit.run.status = Status::interrupted;
   }
+  return fit;
+}
+
+// What a penalty gets that was not begun: the weights as they are.
+inline WeightFit not_begun(const Penalty& penalty, const Eigen::VectorXd& weights) {
+  WeightFit fit;
+  fit.penalty = penalty;
+  fit.weights.assign(weights.data(), weights.data() + weights.size());
+  fit.objective = fit.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+  fit.run.status = Status::interrupted;
   return fit;
 }
 
 }  // namespace detail
 
-// `initial` is empty (start from zero) or has one weight per feature. After an interruption or at
-// the time limit, penalties not yet begun keep the weights reached so far, with that status.
+// `initial` is empty (start from zero) or has one weight per feature. After an
+// interruption, penalties not yet begun get the weights reached so far, with that status.
 inline std::vector<WeightFit> fit_weight_path(PseudoLikelihood& likelihood,
                                               std::span<const Penalty> penalties,
                                               std::span<const double> initial,
@@ -139,7 +151,13 @@ inline std::vector<WeightFit> fit_weight_path(PseudoLikelihood& likelihood,
   std::ranges::copy(initial, weights.data());
   std::vector<WeightFit> fits(penalties.size());
   FitWeightsOptions rest = options;
+  bool begun = false;
   for (const std::size_t i : order) {
+    if (begun && execution.poll_stop()) {
+      fits[i] = detail::not_begun(penalties[i], weights);
+      continue;
+    }
+    begun = true;
     fits[i] = detail::fit_one(likelihood, penalties[i], weights, rest, execution);
     rest.max_seconds = std::max(rest.max_seconds - fits[i].run.seconds, 1e-9);
     std::ranges::copy(fits[i].weights, weights.data());

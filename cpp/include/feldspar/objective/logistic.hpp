@@ -65,35 +65,56 @@ struct LogisticCountsKernel {
   }
 };
 
-// One tile: kLanes binary columns side by side, one observed value a row and column.
+// One tile: kLanes binary columns side by side, one observed value a row and column. Rows of equal
+// weight should be neighbours: the sum of log(1 + e) over a run of them is taken as the logarithm
+// of one product.
 struct LogisticTileKernel {
+  static constexpr std::size_t kMaxRun =
+      128;  // factors are at most 2, so a product stays far below overflow
+
   // margins: rows x kLanes; observed: bit k of a row's word is the value in column k; lane_scale: 1
   // for columns in use, 0 for padding.
   FELDSPAR_ALWAYS_INLINE double operator()(double* margins, const std::uint16_t* observed,
                                            const double* weights, const double* lane_scale,
                                            std::size_t n) const noexcept {
-    Pack sums[kLanePacks];
-    for (Pack& sum : sums) sum = broadcast(0.0);
-    for (std::size_t r = 0; r < n; ++r, margins += kLanes) {
-      const std::uint64_t missed = static_cast<std::uint16_t>(~observed[r]);
-      const Pack weight = broadcast(weights[r]);
-      for (std::size_t p = 0; p < kLanePacks; ++p) {
+    Pack totals[kLanePacks];
+    for (Pack& total : totals) total = broadcast(0.0);
+    for (std::size_t r = 0; r < n;) {
+      std::size_t end = r + 1;
+      while (end < n && end - r < kMaxRun && weights[end] == weights[r]) ++end;
+      Pack scales[kLanePacks];
+      for (std::size_t p = 0; p < kLanePacks; ++p)
+        scales[p] = weights[r] * load_pack(lane_scale + p * kPackSize);
+      run(margins + r * kLanes, observed + r, end - r, scales, totals);
+      r = end;
+    }
+    double lanes[kLanes];
+    for (std::size_t p = 0; p < kLanePacks; ++p) store_pack(lanes + p * kPackSize, totals[p]);
+    return add_lanes(lanes, kLanes);
+  }
+
+  // Rows of one weight.
+  static FELDSPAR_ALWAYS_INLINE void run(double* margins, const std::uint16_t* observed,
+                                         std::size_t n, const Pack* scales, Pack* totals) noexcept {
+    const PackBits place = PackBits{0, 1, 2, 3};
+    for (std::size_t p = 0; p < kLanePacks; ++p) {
+      Pack sum = broadcast(0.0), product = broadcast(1.0);
+      for (std::size_t r = 0; r < n; ++r) {
+        double* own = margins + r * kLanes + p * kPackSize;
         // z: the margin in favour of what was observed.
-        const PackBits place = PackBits{0, 1, 2, 3};
+        const std::uint64_t missed = static_cast<std::uint16_t>(~observed[r]);
         const PackBits flip = (broadcast_bits(missed >> (p * kPackSize)) >> place) << 63;
-        const Pack z = from_bits(bits_of(load_pack(margins + p * kPackSize)) ^ flip);
+        const Pack z = from_bits(bits_of(load_pack(own)) ^ flip);
         const Pack positive = select(z > 0.0, z, broadcast(0.0));
         const Pack e = exp_negative(z - 2.0 * positive);
         const Pack inverse = 1.0 / (1.0 + e);
         const Pack miss = select(z > 0.0, e * inverse, inverse);  // probability of the other value
-        const Pack scale = weight * load_pack(lane_scale + p * kPackSize);
-        sums[p] += scale * ((z - positive) - log1p_unit(e));
-        store_pack(margins + p * kPackSize, from_bits(bits_of(scale * miss) ^ flip));
+        sum += z - positive;
+        product *= 1.0 + e;
+        store_pack(own, from_bits(bits_of(scales[p] * miss) ^ flip));
       }
+      totals[p] += scales[p] * (sum - log_from_one(product));
     }
-    double lanes[kLanes];
-    for (std::size_t p = 0; p < kLanePacks; ++p) store_pack(lanes + p * kPackSize, sums[p]);
-    return add_lanes(lanes, kLanes);
   }
 };
 

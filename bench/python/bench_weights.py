@@ -1,0 +1,227 @@
+"""Weight learning against the same objective in SciPy and NumPy, in one run.
+
+For each data set and feature set (all pairs; all pairs and the triples with support 10), learns
+weights with a Gaussian prior of standard deviation 1
+
+- with feldspar, on one thread and on two, index building included;
+- with scipy.sparse: one row per example and variable, one column per feature, optimised with
+  SciPy's L-BFGS-B at its default tolerances, building the matrix not included;
+- for all pairs also with dense matrix products in NumPy (BLAS on one thread), optimised likewise.
+
+A baseline that exceeds ``--budget`` seconds is stopped; its ratio is then a lower bound and its
+objective tells how far it came. ``--merge`` hands merged, weighted rows to the baselines as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
+
+import feldspar as fs
+
+Array = npt.NDArray[np.float64]
+Objective = Callable[[Array], tuple[float, Array]]
+
+
+@dataclass
+class Run:
+    """What one solver did."""
+
+    seconds: float
+    objective: float  # mean per example, to be maximised
+    evaluations: int
+    finished: bool = True
+
+
+def logistic(margins: Array, signs: Array, weights: Array) -> tuple[float, Array]:
+    """Return the weighted log-likelihood of observed signs and its derivative by the margins."""
+    z = margins * signs
+    e = np.exp(-np.abs(z))
+    value = float(weights @ (np.minimum(z, 0.0) - np.log1p(e)))
+    return value, weights * signs * np.where(z > 0, e, 1.0) / (1.0 + e)
+
+
+def sparse_objective(
+    X: npt.NDArray[np.int64], row_weights: Array, features: fs.FeatureSet
+) -> tuple[Objective, int]:
+    """Return -PLL with its gradient by one big sparse matrix, and its number of entries."""
+    n, d = X.shape
+    columns = [[] for _ in range(d)]  # per variable: (feature, other variables)
+    for j in range(len(features)):
+        scope = features.variables(j)
+        for v in scope:
+            columns[v].append((j, [u for u in scope if u != v]))
+    blocks = []
+    ones = X.astype(bool)
+    for own in columns:
+        contexts = [
+            np.flatnonzero(ones[:, rest].all(axis=1)) if rest else np.arange(n) for _, rest in own
+        ]
+        feature = np.repeat([j for j, _ in own], [len(c) for c in contexts])
+        rows = np.concatenate(contexts)
+        blocks.append(
+            sp.csr_matrix((np.ones(len(rows)), (rows, feature)), shape=(n, len(features)))
+        )
+    matrix = sp.vstack(blocks, format="csr")
+    transposed = matrix.T.tocsr()
+    signs = (2.0 * X - 1.0).T.ravel()
+    weights = np.tile(row_weights, d)
+
+    def objective(w: Array) -> tuple[float, Array]:
+        value, derivative = logistic(matrix @ w, signs, weights)
+        return -value, -(transposed @ derivative)
+
+    return objective, matrix.nnz
+
+
+def dense_objective(
+    X: npt.NDArray[np.int64], row_weights: Array, features: fs.FeatureSet
+) -> Objective:
+    """Return -PLL of all single and pairwise features by dense matrix products."""
+    d = X.shape[1]
+    data = X.astype(np.float64)
+    signs = 2.0 * data - 1.0
+    scopes = [features.variables(j) for j in range(len(features))]
+    single = np.array([j for j, s in enumerate(scopes) if len(s) == 1])
+    pair = np.array([j for j, s in enumerate(scopes) if len(s) == 2])
+    bias_of = np.array([scopes[j][0] for j in single])
+    left, right = np.array([scopes[j] for j in pair]).T
+    weights = np.repeat(row_weights, d)
+
+    def objective(w: Array) -> tuple[float, Array]:
+        coupling = np.zeros((d, d))
+        coupling[left, right] = coupling[right, left] = w[pair]
+        bias = np.zeros(d)
+        bias[bias_of] = w[single]
+        value, derivative = logistic((data @ coupling + bias).ravel(), signs.ravel(), weights)
+        table = derivative.reshape(data.shape)
+        gradient = np.empty(len(w))
+        gradient[single] = table.sum(axis=0)[bias_of]
+        product = data.T @ table
+        gradient[pair] = product[left, right] + product[right, left]
+        return -value, -gradient
+
+    return objective
+
+
+class OutOfTimeError(Exception):
+    """The budget is used up."""
+
+
+def optimise(objective: Objective, n: int, total: float, sd: float, budget: float) -> Run:
+    """Run L-BFGS-B from zero with SciPy's default tolerances."""
+    start = time.perf_counter()
+    best = [np.inf, 0]
+
+    def penalised(w: Array) -> tuple[float, Array]:
+        if time.perf_counter() - start > budget:
+            raise OutOfTimeError
+        value, gradient = objective(w)
+        value += float(w @ w) / (2 * sd**2)
+        best[:] = [min(best[0], value), best[1] + 1]
+        return value, gradient + w / sd**2
+
+    finished = True
+    try:
+        minimize(
+            penalised,
+            np.zeros(n),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 15000, "maxfun": 15000},
+        )
+    except OutOfTimeError:
+        finished = False
+    return Run(time.perf_counter() - start, -best[0] / total, best[1], finished)
+
+
+def ours(features: fs.FeatureSet, data: fs.Table, sd: float, threads: int) -> Run:
+    """Learn the same weights with feldspar."""
+    start = time.perf_counter()
+    network = fs.learn_weights(features, data, prior_sd=sd, n_jobs=threads, max_iterations=3000)
+    seconds = time.perf_counter() - start
+    report = network.training_
+    assert report is not None
+    return Run(seconds, report.objective, report.evaluations)
+
+
+def compare(name: str, kind: str, args: argparse.Namespace) -> None:
+    """Print one block of the table."""
+    train = fs.datasets.load(name).train
+    order = 3 if kind == "triples" else 2
+    features = fs.FeatureSet.conjunctions(train, order=order, min_support=10, supported_from=3)
+    table = train.distinct() if args.merge else train
+    X, weights = table.to_numpy(), np.asarray(table.weights, dtype=np.float64)
+    total = float(weights.sum())
+    print(f"{name}, {kind}: {len(X)} rows x {X.shape[1]} variables, {len(features)} features")
+
+    def show(solver: str, run: Run, reference: Run) -> None:
+        ratio = run.seconds / reference.seconds
+        bound = "" if run.finished else " (stopped)"
+        print(
+            f"  {solver:24} {run.seconds:9.3f} s {run.evaluations:6d} evaluations "
+            f"{1e3 * run.seconds / run.evaluations:9.3f} ms each  objective {run.objective:.7f} "
+            f"{ratio:8.1f} x{bound}",
+            flush=True,
+        )
+
+    one = min((ours(features, train, args.sd, 1) for _ in range(3)), key=lambda r: r.seconds)
+    two = min((ours(features, train, args.sd, 2) for _ in range(3)), key=lambda r: r.seconds)
+    show("feldspar, 1 thread", one, one)
+    show("feldspar, 2 threads", two, one)
+    if args.ours_only:
+        return
+    with threadpool_limits(limits=1):
+        if kind == "pairs":
+            dense = dense_objective(X, weights, features)
+            show(
+                "numpy dense, 1 thread",
+                optimise(dense, len(features), total, args.sd, args.budget),
+                one,
+            )
+        entries = sum(
+            float(X[:, features.variables(j)].all(axis=1).sum())
+            for j in range(0, len(features), 50)
+        )
+        if entries * 50 * order > args.max_entries:
+            print(f"  scipy.sparse: more than {args.max_entries:.0e} entries do not fit; left out")
+            return
+        sparse, nnz = sparse_objective(X, weights, features)
+        show(
+            f"scipy.sparse ({nnz / 1e6:.0f}M)",
+            optimise(sparse, len(features), total, args.sd, args.budget),
+            one,
+        )
+
+
+def main() -> None:
+    """Parse and run."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--datasets", nargs="+", default=["nltcs", "plants", "jester", "dna"])
+    parser.add_argument("--kinds", nargs="+", default=["pairs", "triples"])
+    parser.add_argument("--sd", type=float, default=1.0)
+    parser.add_argument("--budget", type=float, default=120.0, help="seconds for each baseline")
+    parser.add_argument("--max-entries", type=float, default=6e8)
+    parser.add_argument("--merge", action="store_true")
+    parser.add_argument("--ours-only", action="store_true")
+    args = parser.parse_args()
+    for name in args.datasets:
+        for kind in args.kinds:
+            compare(name, kind, args)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory of this process: {peak:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,506 @@
+"""The command line: what it prints, what it writes, and how it fails."""
+
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import feldspar as fs
+from feldspar import demo
+from feldspar.cli import cli
+from feldspar.cli.commands.learn import learn_command
+from feldspar.cli.methods import METHODS, Method
+from feldspar.cli.sources import MODEL_SUFFIXES
+from feldspar.io import models
+from feldspar.tuning import TunedWeights
+
+RAIN = "rain,wind\nyes,gale\nyes,gale\nno,calm\nno,calm\nno,gale\nyes,calm\nno,calm\nyes,gale\n"
+QUICK = ["--min-support", "0"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder with some rows in rain.csv."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rain.csv").write_text(RAIN)
+    return tmp_path
+
+
+@pytest.fixture
+def model(folder: Path) -> str:
+    """A small model with names and labels."""
+    assert run("learn", "rain.csv", *QUICK, "-o", "rain.json").exit_code == 0
+    return "rain.json"
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments)
+
+
+def run_json(*arguments: str) -> dict[str, Any]:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    content: dict[str, Any] = json.loads(result.stdout)
+    return content
+
+
+def failure(*arguments: str) -> str:
+    """Run a command that must fail on its input; return its one line on standard error."""
+    result = run(*arguments)
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def every_command() -> list[list[str]]:
+    names: list[list[str]] = [[]]
+    for name, command in cli.commands.items():
+        names.append([name])
+        if isinstance(command, click.Group):
+            names += [[name, inner] for inner in command.commands]
+    return names
+
+
+# ---- all commands ----
+
+
+@pytest.mark.parametrize("command", every_command(), ids=" ".join)
+def test_help_has_an_example_and_the_common_flags(command: list[str]) -> None:
+    result = run(*command, "--help")
+    assert result.exit_code == 0
+    assert f"Example:\n    feldspar {' '.join(command)}".rstrip() in result.stdout
+    assert "--json" in result.stdout
+    assert "--debug" in result.stdout
+
+
+def test_version_is_the_package_s() -> None:
+    assert run("--version").stdout.split()[-1] == fs.__version__
+
+
+def test_wrong_usage_is_exit_code_2() -> None:
+    assert run("score").exit_code == 2
+    assert run("nonsense").exit_code == 2
+
+
+def test_flags_may_stand_before_the_command(model: str) -> None:
+    assert json.loads(run("--json", "show", model).stdout) == run_json("show", model)
+
+
+def test_a_module_and_a_process_do_the_same(model: str) -> None:
+    process = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "feldspar", "score", model, "rain.csv", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+    assert json.loads(process.stdout) == run_json("score", model, "rain.csv")
+
+
+def test_a_process_fails_in_one_line(folder: Path) -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "feldspar", "show", "absent.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 1
+    assert process.stderr == "Error: absent.json: no such file or directory\n"
+
+
+@pytest.mark.parametrize("module", ["click", "rich", "pandas", "matplotlib", "sklearn"])
+def test_the_package_does_not_import_what_only_commands_need(module: str) -> None:
+    code = f"import sys, feldspar; sys.exit({module!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# ---- failures ----
+
+
+def test_debug_shows_where(model: str) -> None:
+    result = run("show", model, "--variable", "snow", "--debug")
+    assert isinstance(result.exception, ValueError)
+    assert isinstance(run("--debug", "show", "absent.json").exception, FileNotFoundError)
+
+
+def test_ctrl_c_is_exit_code_130_and_leaves_the_old_file(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    before = Path(model).read_bytes()
+    monkeypatch.setattr("feldspar.tuning.learn_weight_path", interrupted)
+    result = run("learn", "rain.csv", "-o", model)
+    assert result.exit_code == 130
+    assert result.stderr == "Interrupted.\n"
+    assert Path(model).read_bytes() == before
+
+
+def test_a_bug_is_one_line_too(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr(fs.MarkovNetwork, "load", broken)
+    assert "KeyError: 'x' (not expected; --debug shows where)" in failure("show", model)
+
+
+def test_warnings_are_one_line(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = fs.MarkovNetwork.load
+
+    def warned(path: Path) -> fs.MarkovNetwork:
+        warnings.warn("mind\nthis", UserWarning, stacklevel=2)
+        return load(path)
+
+    monkeypatch.setattr(fs.MarkovNetwork, "load", warned)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = run("show", model)
+    assert result.exit_code == 0
+    assert result.stderr == "Warning: mind this\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("nltc", "nltc: there is no such file or data set; did you mean nltcs?"),
+        ("my.csv", "my.csv: there is no such file or data set; `feldspar data` lists"),
+        ("digits:all", "expected digits:train, digits:valid, digits:test"),
+        (".", ".: is a directory"),
+    ],
+)
+def test_unknown_data_come_with_a_hint(model: str, source: str, expected: str) -> None:
+    assert expected in failure("score", model, source)
+
+
+def test_bad_rows_are_named(model: str) -> None:
+    Path("bad.csv").write_text("rain,wind\nyes,gale\nyes,storm\n")
+    message = failure("score", model, "bad.csv")
+    assert "bad.csv" in message
+    assert "storm" in message
+
+
+def test_data_of_another_model_are_refused(model: str) -> None:
+    assert "expected rain, wind" in failure("score", model, "digits")
+
+
+# ---- learn ----
+
+
+def test_learn_writes_what_learn_weights_finds(folder: Path) -> None:
+    result = run_json("learn", "rain.csv", *QUICK, "--prior-sd", "0.7", "-o", "rain.json")
+    table = fs.read_table("rain.csv")
+    features = fs.FeatureSet.conjunctions(table, order=2)
+    expected = fs.learn_weights(features, table, prior_sd=0.7)
+    network = fs.MarkovNetwork.load("rain.json")
+    np.testing.assert_array_equal(network.weights, expected.weights)
+    assert network.schema == table.schema
+    assert result["train_pll"] == expected.score(table)
+    assert result["valid_pll"] is None
+    assert result["status"] == "converged"
+
+
+def test_learn_remembers_how(model: str) -> None:
+    metadata = fs.MarkovNetwork.load(model).metadata
+    assert metadata["learner"]["method"] == "conjunctions"
+    assert metadata["learner"]["order"] == 2
+    assert metadata["training"]["prior_sd"] == 1.0
+
+
+def test_learn_keeps_what_validates_best(folder: Path) -> None:
+    grid = ["--prior-sd", "0.01", "--prior-sd", "none", "--l1", "0", "--l1", "3"]
+    result = run_json("learn", "rain.csv", "--valid", "rain.csv", *QUICK, *grid, "-o", "a.json")
+    tried = [(trial["prior_sd"], trial["l1"]) for trial in result["trials"]]
+    assert tried == [(0.01, 0), (0.01, 3), (None, 0), (None, 3)]
+    # Validated on the training rows, no penalty is best.
+    assert (result["prior_sd"], result["l1"]) == (None, 0)
+    assert result["valid_pll"] == max(trial["valid_pll"] for trial in result["trials"])
+    assert fs.MarkovNetwork.load("a.json").score(fs.read_table("rain.csv")) == pytest.approx(
+        result["valid_pll"], abs=1e-12
+    )
+
+
+def test_validation_rows_are_coded_like_the_training_rows(folder: Path) -> None:
+    # Alone, this file would know one wind only, and call it by the code of calm.
+    (folder / "gales.csv").write_text("rain,wind\nyes,gale\nno,gale\n")
+    result = run_json("learn", "rain.csv", "--valid", "gales.csv", *QUICK, "-o", "a.json")
+    gales = fs.MarkovNetwork.load("a.json").score([[1, 1], [0, 1]])
+    assert result["valid_pll"] == pytest.approx(gales, abs=1e-12)
+
+
+def test_learn_refuses_validation_rows_with_new_values(folder: Path) -> None:
+    (folder / "storm.csv").write_text("rain,wind\nyes,storm\n")
+    message = failure("learn", "rain.csv", "--valid", "storm.csv", "-o", "a.json")
+    assert "storm.csv, line 2" in message
+
+
+def test_learn_validates_a_data_set_on_its_own_part(folder: Path) -> None:
+    result = run_json("learn", "digits", "--order", "1", "-o", "digits.json")
+    network = fs.MarkovNetwork.load("digits.json")
+    assert result["valid_pll"] == network.score(fs.datasets.load("digits").valid)
+
+
+def test_learn_holds_rows_out_by_seed(folder: Path) -> None:
+    def weights(seed: str) -> list[float]:
+        grid = ["--prior-sd", "1", "--prior-sd", "2", "--seed", seed]
+        run_json("learn", "digits:valid", "--order", "1", *grid, "-o", "a.json")
+        return fs.MarkovNetwork.load("a.json").weights.tolist()
+
+    assert weights("1") == weights("1")
+    assert weights("1") != weights("2")
+
+
+def test_learn_takes_weights_of_rows(folder: Path) -> None:
+    (folder / "weighted.csv").write_text("a,n\n0,1\n1,3\n")
+    (folder / "long.csv").write_text("a\n0\n1\n1\n1\n")
+    run_json("learn", "weighted.csv", "--weights", "n", "-o", "weighted.json")
+    run_json("learn", "long.csv", "-o", "long.json")
+    weighted, long = (fs.MarkovNetwork.load(f"{name}.json") for name in ("weighted", "long"))
+    assert weighted.schema.names == ("a",)
+    np.testing.assert_allclose(weighted.weights, long.weights, rtol=1e-6)
+
+
+def test_learn_shows_a_table_of_trials(folder: Path) -> None:
+    result = run("learn", "digits", "--order", "1", "--l1", "0", "--l1", "9", "-o", "a.json")
+    assert result.exit_code == 0
+    assert "valid PLL" in result.stdout
+    assert "with non-zero weight" in result.stdout
+    assert result.stdout.count("converged") == 3  # two trials and the summary
+
+
+@pytest.mark.parametrize("name", ["model.txt", "model", "absent/model.json", "."])
+def test_learn_refuses_a_bad_output_before_the_work(folder: Path, name: str) -> None:
+    result = run("learn", "absent.csv", "-o", name)
+    assert result.exit_code == 2
+    assert "--output" in result.stderr
+
+
+def test_learn_leaves_nothing_of_a_failure(folder: Path) -> None:
+    (folder / "holes.csv").write_text("a,b\n0,1\n,1\n1,0\n")
+    assert "missing" in failure("learn", "holes.csv", "-o", "a.json")
+    assert sorted(path.name for path in folder.iterdir()) == ["holes.csv", "rain.csv"]
+
+
+@pytest.mark.parametrize("sd", ["0", "-1", "wide"])
+def test_learn_refuses_a_bad_prior(folder: Path, sd: str) -> None:
+    result = run("learn", "rain.csv", "--prior-sd", sd, "-o", "a.json")
+    assert result.exit_code == 2
+    assert "--prior-sd" in result.stderr
+
+
+def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
+    def learn(*_: object) -> TunedWeights:
+        table = fs.read_table("rain.csv")
+        return fs.tuning.tune_weights([[("rain", "yes")]], table)
+
+    other = Method("other", "a second method", (click.Option(["--depth"], type=int),), learn)
+    command = learn_command([*METHODS, other])
+    runner = CliRunner()
+    wrong = runner.invoke(command, ["rain.csv", "--depth", "3", "-o", "a.json"])
+    assert wrong.exit_code == 2
+    assert "--depth is no option of --method conjunctions" in wrong.stderr
+    right = ["rain.csv", "--method", "other", "--depth", "3", "-o", "a.json"]
+    assert runner.invoke(command, right).exit_code == 0
+    learner = fs.MarkovNetwork.load("a.json").metadata["learner"]
+    assert learner == {"method": "other", "depth": 3}
+
+
+def test_the_reference_of_nltcs(
+    folder: Path, benchmark: Callable[[str], fs.datasets.DataSplit]
+) -> None:
+    benchmark("nltcs")
+    arguments = ["--order", "2", "--min-support", "0", "--prior-sd", "none", "-o", "nltcs.mn"]
+    result = run_json("learn", "nltcs", *arguments)
+    assert result["train_pll"] == pytest.approx(-4.948242, abs=1e-5)
+    assert run_json("score", "nltcs.mn", "nltcs")["pll"] == pytest.approx(-4.950559, abs=5e-5)
+
+
+# ---- score, show, convert ----
+
+
+def test_score_is_mean_and_standard_error(model: str) -> None:
+    result = run_json("score", model, "rain.csv")
+    samples = fs.MarkovNetwork.load(model).score_samples(fs.read_table("rain.csv"))
+    assert result["pll"] == pytest.approx(samples.mean(), abs=1e-12)
+    assert result["npll"] == pytest.approx(samples.mean() / 2, abs=1e-12)
+    assert result["stderr"] == pytest.approx(samples.std(ddof=1) / np.sqrt(8), abs=1e-12)
+    assert (result["n_examples"], result["n_variables"]) == (8, 2)
+
+
+def test_score_of_one_row_has_no_standard_error(model: str) -> None:
+    Path("one.csv").write_text("rain,wind\nyes,gale\n")
+    assert run_json("score", model, "one.csv")["stderr"] is None
+
+
+def test_score_for_people(model: str) -> None:
+    result = run_json("score", model, "rain.csv")
+    shown = run("score", model, "rain.csv").stdout
+    assert f"{result['pll']:.6f}" in shown
+    assert f"{result['npll']:.6f}" in shown
+    assert f"{result['stderr']:.6f}" in shown
+
+
+def test_score_chooses_the_part(folder: Path) -> None:
+    run_json("learn", "digits", "--order", "1", "-o", "digits.json")
+    sizes = {
+        source: run_json("score", "digits.json", source)["n_examples"]
+        for source in ("digits", "digits:train", "digits:valid", "digits:test")
+    }
+    assert list(sizes.values()) == [359, 1258, 180, 359]
+
+
+def test_a_file_comes_before_a_data_set(model: str) -> None:
+    Path("digits").write_text(RAIN)
+    assert run_json("score", model, "digits")["n_examples"] == 8
+
+
+def test_show_lists_the_heaviest(model: str) -> None:
+    network = fs.MarkovNetwork.load(model)
+    result = run_json("show", model, "--top", "2")
+    weights = [abs(entry["weight"]) for entry in result["heaviest"]]
+    assert weights == sorted(np.abs(network.weights).tolist(), reverse=True)[:2]
+    assert result["n_features_by_length"] == {"1": 2, "2": 1}
+    shown = run("show", model).stdout
+    assert "rain=yes & wind=gale" in shown
+    assert f"{network.weights[2]:+.4f}" in shown
+
+
+def test_show_of_a_variable(folder: Path) -> None:
+    terms = [([("a", 1), ("b", 1)], 1.0), ([("b", 1), ("c", 1)], -2.0), ([("c", 1)], 5.0)]
+    schema = fs.Schema([2, 2, 2], names=["a", "b", "c"])
+    fs.MarkovNetwork.from_terms(schema, terms).save("chain.json")
+    result = run_json("show", "chain.json", "--variable", "a")
+    assert result["markov_blanket"] == ["b"]
+    assert result["heaviest"] == [{"weight": 1.0, "feature": "a=1 & b=1"}]
+    # By size, whatever the sign.
+    weights = [entry["weight"] for entry in run_json("show", "chain.json")["heaviest"]]
+    assert weights == [5.0, -2.0, 1.0]
+    assert "blanket of a  b\n" in run("show", "chain.json", "--variable", "a").stdout
+    assert "did you mean" in failure("show", "chain.json", "--variable", "aa")
+
+
+def test_names_with_brackets_are_shown_as_they_are(folder: Path) -> None:
+    schema = fs.Schema([2], names=["[bold]x[/bold]"])
+    fs.MarkovNetwork.from_terms(schema, [([(0, 1)], 1.0)]).save("a.json")
+    assert "[bold]x[/bold]=1" in run("show", "a.json").stdout
+
+
+@pytest.mark.parametrize("suffix", MODEL_SUFFIXES)
+def test_convert_keeps_the_distribution(model: str, suffix: str) -> None:
+    assert run("convert", model, f"other{suffix}.gz").exit_code == 0
+    assert run("convert", f"other{suffix}.gz", "back.json").exit_code == 0
+    rows = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    networks = [fs.MarkovNetwork.load(name) for name in (model, "back.json")]
+    scores = [network.score_samples(rows) for network in networks]
+    np.testing.assert_allclose(*scores, atol=1e-9)
+
+
+def test_convert_says_that_names_are_lost(model: str) -> None:
+    assert "only .json files keep names" in run("convert", model, "other.mn").stderr
+    assert run("convert", model, "other.json").stderr == ""
+    assert run("convert", "other.mn", "other.uai").stderr == ""
+
+
+def test_models_without_names_go_by_position(folder: Path) -> None:
+    run_json("learn", "digits", "--order", "1", "-o", "digits.json")
+    run("convert", "digits.json", "digits.mn")
+    by_position = run_json("score", "digits.mn", "digits")["pll"]
+    assert by_position == pytest.approx(run_json("score", "digits.json", "digits")["pll"], abs=1e-9)
+
+
+def test_the_endings_are_those_of_the_library() -> None:
+    assert {suffix.removeprefix(".") for suffix in MODEL_SUFFIXES} == set(models._WRITERS)
+
+
+# ---- data ----
+
+
+def test_data_lists_all(folder: Path) -> None:
+    listed = run_json("data")["data_sets"]
+    assert [entry["name"] for entry in listed] == fs.datasets.names()
+    assert listed == run_json("data", "list")["data_sets"]
+    assert listed[0]["folder"] == "built in"
+    shown = run("data").stdout
+    assert all(name in shown for name in fs.datasets.names())
+
+
+def test_data_list_finds_a_folder(folder: Path) -> None:
+    for part in ("train", "valid", "test"):
+        (folder / f"nltcs.{part}.data").write_text("0,1\n")
+    listed = run_json("data", "list", "--data-home", str(folder))["data_sets"]
+    assert {entry["name"]: entry["folder"] for entry in listed}["nltcs"] == str(folder)
+
+
+def test_data_check_finds_damage(folder: Path) -> None:
+    for part in ("train", "valid", "test"):
+        (folder / f"nltcs.{part}.data").write_text("0,1\n")
+    message = failure("data", "check", "nltcs", "--data-home", str(folder))
+    assert "nltcs.train.data" in message
+    assert "SHA-256" in message
+
+
+def test_data_check_finds_good(benchmark: Callable[[str], fs.datasets.DataSplit]) -> None:
+    benchmark("nltcs")
+    checked = run_json("data", "check", "nltcs", "digits")["checked"]
+    assert len(checked["nltcs"]) == 3
+    assert checked["digits"] == []
+
+
+def test_data_fetch(folder: Path) -> None:
+    assert run("data", "fetch", "digits").stdout == "digits: built in, nothing to check\n"
+    assert "no data set is called 'foo'" in failure("data", "fetch", "foo")
+    assert run("data", "fetch").exit_code == 2
+
+
+def test_completion_offers_data_sets_and_files() -> None:
+    parameter = cli.commands["score"].params[1]
+    offered = parameter.shell_complete(click.Context(cli.commands["score"]), "ms")
+    assert [item.value for item in offered if item.type == "plain"] == ["msnbc", "msweb"]
+    assert any(item.type == "file" for item in offered)
+
+
+# ---- demo ----
+
+
+@pytest.fixture
+def small_demo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The demonstration with less to learn: the command is tested here, not the networks."""
+    plans = [
+        demo.Plan("independent", order=1, prior_sds=(1.0,)),
+        demo.Plan("pairs", order=2, min_support=200, prior_sds=(0.3,)),
+    ]
+    monkeypatch.setattr(demo, "run_demo", partial(demo.run_demo, plans=plans, n_starts=1))
+    return folder
+
+
+def test_demo_prints_and_draws(small_demo: Path) -> None:
+    pytest.importorskip("matplotlib")
+    result = run("demo", "--output", "new/pictures")
+    assert result.exit_code == 0, result.output
+    picture = small_demo / "new" / "pictures" / "feldspar-demo.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"Picture: {Path('new', 'pictures', 'feldspar-demo.png')}" in result.stdout
+    assert result.stderr == ""
+    for word in ("valid PLL", "pairs", "told", "completed: ", "iterated conditional modes"):
+        assert word in result.stdout
+
+
+def test_demo_without_matplotlib(small_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = run("demo", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["picture"] is None
+    assert "pip install 'feldspar[plot]'" in result.stderr
+    assert not list(small_demo.glob("*.png"))

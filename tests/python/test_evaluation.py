@@ -1,0 +1,33 @@
+"""Scores with their uncertainty."""
+
+import math
+
+import numpy as np
+import pytest
+
+import feldspar as fs
+from feldspar.evaluation import pseudo_log_likelihood
+
+X = np.array([[0, 0], [1, 1], [1, 1], [0, 1], [1, 0], [0, 0]])
+NETWORK = fs.learn_weights(fs.FeatureSet.conjunctions(X, order=2), X)
+
+
+def test_mean_and_standard_error() -> None:
+    score = pseudo_log_likelihood(NETWORK, X)
+    samples = NETWORK.score_samples(X)
+    np.testing.assert_array_equal(score.per_example, samples)
+    assert float(score) == score.mean == pytest.approx(samples.mean(), abs=1e-14)
+    assert score.stderr == pytest.approx(samples.std(ddof=1) / math.sqrt(6), abs=1e-14)
+    assert score.normalized == score.mean / 2
+
+
+def test_merged_rows_score_like_all_rows() -> None:
+    merged = pseudo_log_likelihood(NETWORK, fs.Table.of(X).distinct())
+    plain = pseudo_log_likelihood(NETWORK, X)
+    assert len(merged.per_example) == 4
+    assert merged.mean == pytest.approx(plain.mean, abs=1e-14)
+    assert merged.stderr == pytest.approx(plain.stderr, abs=1e-14)
+
+
+def test_one_row_has_no_standard_error() -> None:
+    assert math.isnan(pseudo_log_likelihood(NETWORK, X[:1]).stderr)

@@ -1,0 +1,70 @@
+"""Choosing penalties on validation data."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import feldspar as fs
+from feldspar.tuning import tune_weights
+
+RANDOM = np.random.RandomState(3)
+X = (RANDOM.rand(30, 4) < 0.3).astype(int)
+FEATURES = fs.FeatureSet.conjunctions(X, order=2)
+
+
+def test_one_setting_is_learn_weights_on_all_rows() -> None:
+    tuned = tune_weights(FEATURES, X, prior_sd=0.5, l1=2.0)
+    expected = fs.learn_weights(FEATURES, X, prior_sd=0.5, l1=2.0)
+    np.testing.assert_array_equal(tuned.network.weights, expected.weights)
+    assert [trial.valid_pll for trial in tuned.trials] == [None]
+
+
+@pytest.mark.parametrize("name", ["prior_sd", "l1", "max_iterations", "tolerance", "n_jobs"])
+def test_defaults_are_those_of_learn_weights(name: str) -> None:
+    ours, theirs = (
+        inspect.signature(function).parameters[name].default
+        for function in (tune_weights, fs.learn_weights)
+    )
+    assert ours == theirs
+
+
+def test_the_best_on_validation_data_is_kept() -> None:
+    valid = (RANDOM.rand(500, 4) < 0.3).astype(int)
+    sds = [10.0, 0.01, 0.3, None]
+    tuned = tune_weights(FEATURES, X, X_valid=valid, prior_sd=sds)
+    scores = [fs.learn_weights(FEATURES, X, prior_sd=sd).score(valid) for sd in sds]
+    assert [trial.valid_pll for trial in tuned.trials] == pytest.approx(scores, abs=1e-4)
+    assert tuned.best == int(np.argmax(scores)) == 2
+    assert tuned.network.score(valid) == tuned.trials[2].valid_pll
+
+
+def test_all_combinations_are_tried_in_order() -> None:
+    tuned = tune_weights(FEATURES, X, X_valid=X, prior_sd=[1.0, None], l1=[0.0, 1.0, 50.0])
+    tried = [(trial.prior_sd, trial.l1) for trial in tuned.trials]
+    assert tried == [(sd, l1) for sd in (1.0, None) for l1 in (0.0, 1.0, 50.0)]
+    assert tuned.trials[2].n_features < tuned.trials[0].n_features == len(FEATURES)
+
+
+def test_without_validation_data_a_tenth_is_held_out() -> None:
+    tuned = tune_weights(FEATURES, X, prior_sd=[1.0, 0.1], random_state=5)
+    valid, train = fs.Table.of(X).split(0.1, 5)
+    assert len(valid) == 3
+    by_hand = tune_weights(FEATURES, train, X_valid=valid, prior_sd=[1.0, 0.1])
+    np.testing.assert_array_equal(tuned.network.weights, by_hand.network.weights)
+    assert [t.valid_pll for t in tuned.trials] == [t.valid_pll for t in by_hand.trials]
+
+
+def test_of_equals_the_first_is_kept() -> None:
+    assert tune_weights(FEATURES, X, X_valid=X, prior_sd=[1.0, 1.0]).best == 0
+
+
+def test_trials_are_plain() -> None:
+    trial = tune_weights(FEATURES, X).trials[0].to_dict()
+    assert trial["status"] == "converged"
+    assert trial["n_features"] == len(FEATURES)
+
+
+def test_an_empty_grid_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one value"):
+        tune_weights(FEATURES, X, prior_sd=[])
