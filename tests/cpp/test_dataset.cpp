@@ -1,12 +1,14 @@
 // data/dataset.hpp against a std::map from rows to weights.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <feldspar/data/dataset.hpp>
@@ -21,16 +23,20 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-using WeightOfRow = std::map<Codes, double>;
+using WeightedRow = std::pair<double, Codes>;
 
-WeightOfRow merge_naively(const Schema& schema, const Codes& codes,
-                          const std::vector<double>& weights) {
-  WeightOfRow merged;
+// Distinct rows by weight, those of equal weight in lexicographic order.
+std::vector<WeightedRow> merge_naively(const Schema& schema, const Codes& codes,
+                                       const std::vector<double>& weights) {
+  std::map<Codes, double> weight_of;
   const auto n = static_cast<std::ptrdiff_t>(schema.n_variables());
   for (std::size_t r = 0; r < weights.size(); ++r) {
     const auto first = codes.begin() + static_cast<std::ptrdiff_t>(r) * n;
-    if (weights[r] > 0) merged[Codes(first, first + n)] += weights[r];
+    if (weights[r] > 0) weight_of[Codes(first, first + n)] += weights[r];
   }
+  std::vector<WeightedRow> merged;
+  for (const auto& [row, weight] : weight_of) merged.emplace_back(weight, row);
+  std::ranges::sort(merged);
   return merged;
 }
 
@@ -51,16 +57,15 @@ std::vector<double> dyadic_weights(Dice& dice, std::size_t n) {
   return weights;
 }
 
-void check_equal(const Dataset& data, const WeightOfRow& expected) {
+void check_equal(const Dataset& data, const std::vector<WeightedRow>& expected) {
   REQUIRE(data.n_rows() == expected.size());
   const std::vector<Codes> rows = rows_of(data);
   double total = 0;
-  std::size_t r = 0;
-  for (const auto& [row, weight] : expected) {  // a map is in lexicographic order, as the data are
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const auto& [weight, row] = expected[r];
     CHECK(rows[r] == row);
     CHECK(data.weights()[r] == weight);
     total += weight;
-    ++r;
   }
   CHECK(data.total_weight() == total);
 }

@@ -68,6 +68,15 @@ double violation(PseudoLikelihood& likelihood, const WeightFit& result) {
   return worst / likelihood.total_weight();
 }
 
+// How often one evaluation polls: a stop after that many finds a first point to return.
+int polls_of_evaluation(PseudoLikelihood& likelihood) {
+  StopAfter monitor(kNever);
+  const std::vector<double> weights(likelihood.n_features(), 0.0);
+  std::vector<double> gradient(weights.size());
+  likelihood.value_and_gradient(weights, gradient, {1, &monitor});
+  return monitor.polls();
+}
+
 std::size_t n_zeros(const std::vector<double>& weights) {
   return static_cast<std::size_t>(std::ranges::count(weights, 0.0));
 }
@@ -255,7 +264,7 @@ TEST_CASE("a stop at any moment after the first evaluation keeps the best weight
   const double start =
       objective_by_enumeration(problem, std::vector<double>(problem.weights.size(), 0.0), {});
   bool finished = false;
-  for (int polls = 8; !finished; polls += 5) {  // eight variables to poll between at the start
+  for (int polls = polls_of_evaluation(likelihood); !finished; polls += 5) {
     CAPTURE(polls);
     REQUIRE(polls < 10'000);
     StopAfter monitor(polls);
@@ -273,7 +282,7 @@ TEST_CASE("a stop during a path leaves the fits not yet begun with the weights r
   PseudoLikelihood likelihood(problem.features, problem.dataset());
   const std::vector<Penalty> penalties{{0.5, 0.0}, {1.0, 0.0}, {2.0, 0.0}};  // as they are solved
   bool finished = false;
-  for (int polls = 8; !finished; polls += 13) {
+  for (int polls = polls_of_evaluation(likelihood); !finished; polls += 13) {
     CAPTURE(polls);
     REQUIRE(polls < 10'000);
     StopAfter monitor(polls);

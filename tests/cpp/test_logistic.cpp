@@ -131,11 +131,14 @@ TEST_CASE("softmax_observed equals softmax_counts with all the weight on one val
 }
 
 TEST_CASE("the tile kernel equals the direct formula and padding lanes contribute nothing") {
+  // Rows of their own weights, runs of equal weights, and a run longer than one product may be.
   Dice dice(5);
-  constexpr std::size_t kRows = 57;
-  const std::vector<double> margins = awkward_margins(dice, kRows * kLanes);
-  const std::vector<double> weights = dice.numbers(kRows, 0.1, 3.0);
-  std::vector<std::uint16_t> observed(kRows);
+  std::vector<double> weights = dice.numbers(30, 0.1, 3.0);
+  for (const std::size_t run : {2u, 7u, 300u})
+    weights.insert(weights.end(), run, dice.between(0.1, 3.0));
+  const std::size_t n_rows = weights.size();
+  const std::vector<double> margins = awkward_margins(dice, n_rows * kLanes);
+  std::vector<std::uint16_t> observed(n_rows);
   for (auto& word : observed) word = static_cast<std::uint16_t>(dice.bits());
   std::vector<double> scale(kLanes, 1.0);
   for (const std::size_t padding : {2u, 7u, 15u}) scale[padding] = 0.0;
@@ -152,7 +155,7 @@ TEST_CASE("the tile kernel equals the direct formula and padding lanes contribut
   }
   const auto run = [&](SimdLevel level, std::vector<double>& m) {
     return run_kernel<detail::LogisticTileKernel>(level, m.data(), observed.data(), weights.data(),
-                                                  scale.data(), kRows);
+                                                  scale.data(), n_rows);
   };
   std::vector<double> plain = margins;
   const double value = run(SimdLevel::plain, plain);
@@ -164,4 +167,14 @@ TEST_CASE("the tile kernel equals the direct formula and padding lanes contribut
     CHECK(run(level, m) == value);
     CHECK(same_bits(m, plain));
   }
+}
+
+TEST_CASE("a long run of even chances, whose product is the largest, stays finite") {
+  constexpr std::size_t kRows = 5000;
+  std::vector<double> margins(kRows * kLanes, 0.0);
+  const std::vector<double> weights(kRows, 1.0), scale(kLanes, 1.0);
+  const std::vector<std::uint16_t> observed(kRows, 0);
+  const double value = run_kernel<detail::LogisticTileKernel>(
+      SimdLevel::plain, margins.data(), observed.data(), weights.data(), scale.data(), kRows);
+  CHECK(value == doctest::Approx(-std::log(2.0) * kRows * kLanes).epsilon(1e-13));
 }

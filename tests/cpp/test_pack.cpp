@@ -58,6 +58,9 @@ TEST_CASE("arithmetic works lane by lane") {
   Pack sum = a;
   sum += b;
   CHECK(same_bits(lanes_of(sum), lanes_of(a + b)));
+  Pack product = a;
+  product *= b;
+  CHECK(same_bits(lanes_of(product), lanes_of(a * b)));
 }
 
 TEST_CASE("select takes each lane from where the mask says") {
@@ -93,6 +96,9 @@ TEST_CASE("bit arithmetic works lane by lane") {
   CHECK(words_of(places << 63) == Words{0, std::uint64_t{1} << 63, 0, std::uint64_t{1} << 63});
   CHECK(words_of(places + std::uint64_t{5}) == Words{5, 6, 7, 8});
   CHECK(words_of(places ^ broadcast_bits(1)) == Words{1, 0, 3, 2});
+  CHECK(words_of(places & std::uint64_t{2}) == Words{0, 0, 2, 2});
+  CHECK(words_of(places | std::uint64_t{4}) == Words{4, 5, 6, 7});
+  CHECK(words_of(places >> 1) == Words{0, 0, 1, 1});
 }
 
 TEST_CASE("a constant is the number itself or the number in every lane") {

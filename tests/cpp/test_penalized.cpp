@@ -92,7 +92,11 @@ TEST_CASE("a stop before anything was evaluated is an exception, afterwards NaN"
   PenalizedPseudoLikelihood never(likelihood, 1.0, coordinates, {1, &at_once});
   CHECK_THROWS_AS(never.value_and_gradient(z, gradient), Interrupted);
 
-  StopAfter later(5 + 2);  // five variables to poll between, then two of the next evaluation
+  StopAfter patient(kNever);
+  PenalizedPseudoLikelihood(likelihood, 1.0, coordinates, {1, &patient})
+      .value_and_gradient(z, gradient);
+  REQUIRE(patient.polls() > 1);
+  StopAfter later(patient.polls() + 1);  // in the middle of the second evaluation
   PenalizedPseudoLikelihood once(likelihood, 1.0, coordinates, {1, &later});
   CHECK(std::isfinite(once.value_and_gradient(z, gradient)));
   CHECK(std::isnan(once.value_and_gradient(z, gradient)));

@@ -276,7 +276,6 @@ DEPENDENCY_FILES = {
 }
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("name", MARKOV_FILES)
 def test_log_potentials_of_libra_files_match_direct_evaluation(name: str, formats: Path) -> None:
     states = np.random.default_rng(1).integers(0, 2, size=(50, 16))
@@ -286,7 +285,6 @@ def test_log_potentials_of_libra_files_match_direct_evaluation(name: str, format
     np.testing.assert_allclose(network.log_potential(states), expected, rtol=0, atol=1e-10)
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("name", MARKOV_FILES)
 def test_libra_files_score_as_libra_says(
     name: str, formats: Path, benchmark: Callable[[str], Any]
@@ -297,7 +295,6 @@ def test_libra_files_score_as_libra_says(
     np.testing.assert_allclose(scores, MARKOV_FILES[name], rtol=0, atol=1e-6)
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("name", DEPENDENCY_FILES)
 def test_dependency_network_files_score_as_libra_says(
     name: str, formats: Path, benchmark: Callable[[str], Any]

@@ -14,6 +14,7 @@
 #include <feldspar/base/sliced_lists.hpp>
 #include <feldspar/base/types.hpp>
 
+#include <feldspar/data/counts.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/data/delimited.hpp>
 #include <feldspar/data/packed_columns.hpp>
@@ -21,6 +22,7 @@
 
 #include <feldspar/feature/conjunctions.hpp>
 #include <feldspar/feature/context_table.hpp>
+#include <feldspar/feature/feature_lookup.hpp>
 #include <feldspar/feature/feature_set.hpp>
 
 #include <feldspar/model/conditionals.hpp>
@@ -41,6 +43,7 @@
 #include <feldspar/objective/narrow_index.hpp>
 #include <feldspar/objective/pattern_table.hpp>
 #include <feldspar/objective/penalized.hpp>
+#include <feldspar/objective/preconditioner.hpp>
 #include <feldspar/objective/pseudo_likelihood.hpp>
 #include <feldspar/objective/slot_map.hpp>
 #include <feldspar/objective/wide_index.hpp>

@@ -1,0 +1,1 @@
+"""Files: tables and models, read and written."""

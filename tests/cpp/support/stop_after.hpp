@@ -1,5 +1,7 @@
-// A monitor that asks to stop when it is polled for the (n + 1)-th time.
+// A monitor that asks to stop when it is polled for the (n + 1)-th time, and counts the polls.
 #pragma once
+
+#include <limits>
 
 #include <feldspar/base/monitor.hpp>
 
@@ -7,13 +9,18 @@ namespace feldspar::testing {
 
 class StopAfter : public Monitor {
  public:
-  explicit StopAfter(int polls) : left_(polls) {}
+  explicit StopAfter(int allowed) : allowed_(allowed) {}
+
+  int polls() const { return polls_; }
 
  protected:
-  bool wants_stop() override { return left_-- <= 0; }
+  bool wants_stop() override { return polls_++ >= allowed_; }
 
  private:
-  int left_;
+  int allowed_;
+  int polls_ = 0;
 };
+
+inline constexpr int kNever = std::numeric_limits<int>::max();
 
 }  // namespace feldspar::testing

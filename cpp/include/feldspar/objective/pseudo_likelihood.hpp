@@ -134,9 +134,11 @@ class PseudoLikelihood {
   WideIndex wide_;
   std::vector<Tile> tiles_;
   std::vector<RowBlock> row_blocks_;
-  std::vector<NarrowIndex> narrow_;  // by variable
-  std::vector<bool> is_wide_;        // by variable
-  std::vector<std::size_t> width_;   // margins of each variable
+  std::vector<NarrowIndex> narrow_;    // by variable
+  std::vector<bool> is_wide_;          // by variable
+  std::vector<Variable> narrow_only_;  // variables without wide contexts
+  std::vector<Variable> mixed_;        // variables with wide and narrow contexts
+  std::vector<std::size_t> width_;     // margins of each variable
   std::size_t n_contexts_ = 0;
 
   // Buffers of an evaluation.
@@ -185,6 +187,10 @@ inline void PseudoLikelihood::build_narrow(const FeatureSet& features, const Con
     narrow_[v] = NarrowIndex(features, table, data, v, contexts, is_wide_[v]);
     if (is_wide_[v]) exchange_[v].resize(data.n_rows() * width_[v]);
   });
+  for (Variable v = 0; v < data.n_variables(); ++v) {
+    if (has_exchange(v)) mixed_.push_back(v);
+    if (!is_wide_[v] && width_[v] > 0) narrow_only_.push_back(v);
+  }
   if (execution.monitor != nullptr && execution.monitor->stopped()) throw Interrupted();
 }
 
@@ -230,25 +236,17 @@ inline double PseudoLikelihood::value_and_gradient(std::span<const double> weigh
   const std::lock_guard evaluation(evaluation_mutex_);
   slots_.spread(weights, u_);
 
-  // Narrow variables are done at once; wide ones with a narrow part bring its margins along.
-  double value = parallel_sum(narrow_.size(), execution, [&](std::size_t i) {
-    const auto v = static_cast<Variable>(i);
-    if (!is_wide_[v]) return evaluate_narrow(v);
-    if (has_exchange(v)) expand_narrow_margins(v);
-    return 0.0;
+  double value = parallel_sum(narrow_only_.size(), execution,
+                              [&](std::size_t i) { return evaluate_narrow(narrow_only_[i]); });
+  parallel_for(mixed_.size(), execution, [&](std::size_t i) { expand_narrow_margins(mixed_[i]); });
+  const std::size_t n_blocks = row_blocks_.size();
+  value += parallel_sum(tiles_.size() * n_blocks, execution, [&](std::size_t i) {
+    return evaluate_tile(tiles_[i / n_blocks], slots_.tile(i / n_blocks), row_blocks_[i % n_blocks],
+                         partial_du_[i]);
   });
-  if (!tiles_.empty()) {
-    const std::size_t n_blocks = row_blocks_.size();
-    value += parallel_sum(tiles_.size() * n_blocks, execution, [&](std::size_t i) {
-      return evaluate_tile(tiles_[i / n_blocks], slots_.tile(i / n_blocks),
-                           row_blocks_[i % n_blocks], partial_du_[i]);
-    });
-    for (std::size_t t = 0; t < tiles_.size(); ++t) add_row_blocks(t);
-    parallel_for(narrow_.size(), execution, [&](std::size_t i) {
-      const auto v = static_cast<Variable>(i);
-      if (has_exchange(v)) collect_narrow_gradient(v);
-    });
-  }
+  for (std::size_t t = 0; t < tiles_.size(); ++t) add_row_blocks(t);
+  parallel_for(mixed_.size(), execution,
+               [&](std::size_t i) { collect_narrow_gradient(mixed_[i]); });
   if (execution.monitor != nullptr && execution.monitor->stopped()) throw Interrupted();
   for (std::size_t j = 0; j < n_features_; ++j)
     gradient[j] = slots_.collect(du_, static_cast<FeatureId>(j));
@@ -258,7 +256,6 @@ inline double PseudoLikelihood::value_and_gradient(std::span<const double> weigh
 // Margins, log-likelihood and slot derivatives of a variable without wide contexts.
 inline double PseudoLikelihood::evaluate_narrow(Variable v) {
   const std::size_t width = width_[v];
-  if (width == 0) return 0.0;
   const NarrowIndex& index = narrow_[v];
   const std::size_t n = index.n_patterns();
   const std::span<const double> bias(u_.data() + slots_.bias(v), width);
