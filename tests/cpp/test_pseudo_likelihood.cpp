@@ -180,6 +180,24 @@ TEST_CASE("any number of threads gives the same bits, and so does every instruct
   }
 }
 
+TEST_CASE("few columns and many rows, worked through in blocks of rows, give the same") {
+  Dice dice(43);
+  const Schema schema = binary_schema(14);
+  const Dataset data = Dataset::merge(schema, random_codes(dice, schema, 8000, 0.0));
+  REQUIRE(data.n_rows() > 2 * 1024);
+  FeatureSetBuilder builder(schema);
+  add_pairs(builder, 14);
+  const FeatureSet features = std::move(builder).finish();
+  const std::vector<double> weights = dice.numbers(features.size());
+  PseudoLikelihood narrow(features, data, kOneThread, {Wide::never});
+  PseudoLikelihood wide(features, data, kOneThread, {Wide::always});
+  REQUIRE(wide.statistics().n_tiles == 1);
+  const Evaluation expected = evaluate(narrow, weights), result = evaluate(wide, weights);
+  CHECK(result.value == doctest::Approx(expected.value).epsilon(1e-12));
+  CHECK(distance(result.gradient, expected.gradient) < 1e-12);
+  for (const int threads : {2, 3}) CHECK(evaluate(wide, weights, {threads, nullptr}) == result);
+}
+
 TEST_CASE("evaluating again gives the same bits: nothing is left behind in the buffers") {
   const Problem problem = mixed_problem(300);
   for (const Wide wide : kEveryWay) {

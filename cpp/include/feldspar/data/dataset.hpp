@@ -95,8 +95,7 @@ inline PackedRows pack_rows(const Schema& schema, std::span<const std::int32_t> 
 
 inline Dataset Dataset::merge(const Schema& schema, std::span<const std::int32_t> codes,
                               std::span<const double> weights) {
-  check_codes(schema, codes);
-  const std::size_t n_input = codes.size() / schema.n_variables();
+  const std::size_t n_input = check_codes(schema, codes);
   require(n_input > 0, "data: no rows");
   detail::check_weights(weights, n_input);
   const detail::PackedRows packed = detail::pack_rows(schema, codes);

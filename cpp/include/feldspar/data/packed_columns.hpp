@@ -62,8 +62,9 @@ class PackedColumns {
   std::vector<Word> slices_;
 };
 
-// Throws InvalidInput naming the first row and variable whose code is not one of the schema.
-inline void check_codes(const Schema& schema, std::span<const std::int32_t> codes) {
+// The number of rows; throws InvalidInput naming the first row and variable whose code is not one
+// of the schema.
+inline std::size_t check_codes(const Schema& schema, std::span<const std::int32_t> codes) {
   const std::size_t n_variables = schema.n_variables();
   require(n_variables > 0, "data: no variables");
   require(codes.size() % n_variables == 0, "data: ", codes.size(), " codes are not whole rows of ",
@@ -77,6 +78,7 @@ inline void check_codes(const Schema& schema, std::span<const std::int32_t> code
     throw InvalidInput(concat("row ", i / n_variables, ", variable ", v, ": ", found,
                               "; expected a code from 0 to ", cardinalities[v] - 1));
   }
+  return codes.size() / n_variables;
 }
 
 template <class RowNumber>

@@ -87,7 +87,7 @@ inline WeightFit fit_one(PseudoLikelihood& likelihood, const Penalty& penalty,
   const auto dimension = std::max<double>(1.0, static_cast<double>(objective.dimension()));
   OptimizeOptions optimize;
   optimize.max_iterations = options.max_iterations;
-  optimize.max_evaluations = 20 * options.max_iterations + 20;
+  optimize.max_evaluations = std::numeric_limits<int>::max();
   optimize.memory = options.memory;
   optimize.max_seconds = options.max_seconds;
   // half the squared length of the gradient = tolerance * total, spread over all components
@@ -153,12 +153,13 @@ inline std::vector<WeightFit> fit_weight_path(PseudoLikelihood& likelihood,
   FitWeightsOptions rest = options;
   bool begun = false;
   for (const std::size_t i : order) {
-    if (begun && execution.poll_stop()) {
+    try {
+      fits[i] = detail::fit_one(likelihood, penalties[i], weights, rest, execution);
+    } catch (const Interrupted&) {
+      if (!begun) throw;
       fits[i] = detail::not_begun(penalties[i], weights);
-      continue;
     }
     begun = true;
-    fits[i] = detail::fit_one(likelihood, penalties[i], weights, rest, execution);
     rest.max_seconds = std::max(rest.max_seconds - fits[i].run.seconds, 1e-9);
     std::ranges::copy(fits[i].weights, weights.data());
   }

@@ -78,13 +78,11 @@ inline void normalize_log(std::span<double> scores) {
   for (double& s : scores) s -= log_total;
 }
 
-// Calls work(first_row, block) for blocks of rows, in parallel.
+// Calls work(first_row, block) for blocks of rows, in parallel. The codes have been checked.
 template <class Work>
 void for_each_block(const Schema& schema, std::span<const std::int32_t> codes,
                     const Execution& execution, Work&& work) {
-  check_codes(schema, codes);
-  const std::size_t n_variables = schema.n_variables();
-  const std::size_t n_rows = codes.size() / n_variables;
+  const std::size_t n_variables = schema.n_variables(), n_rows = codes.size() / n_variables;
   parallel_for((n_rows + kBlockRows - 1) / kBlockRows, execution, [&](std::size_t b) {
     const std::size_t first = b * kBlockRows, here = std::min(kBlockRows, n_rows - first);
     work(first, PackedColumns(schema, codes.subspan(first * n_variables, here * n_variables)));
@@ -116,7 +114,7 @@ inline std::vector<double> log_conditionals(const MarkovNetwork& network,
                                             std::span<const std::int32_t> codes,
                                             const Execution& execution = {}) {
   const std::size_t n_values = value_offsets(network.schema()).back();
-  std::vector<double> result(codes.size() / network.schema().n_variables() * n_values);
+  std::vector<double> result(check_codes(network.schema(), codes) * n_values);
   detail::for_each_conditional_block(
       network, codes, execution, [&](std::size_t first, const std::vector<double>& block) {
         std::ranges::copy(block, result.begin() + static_cast<std::ptrdiff_t>(first * n_values));
@@ -130,6 +128,7 @@ inline std::vector<double> observed_log_conditionals(const MarkovNetwork& networ
                                                      const Execution& execution = {}) {
   const std::size_t n_variables = network.schema().n_variables();
   const auto offsets = value_offsets(network.schema());
+  check_codes(network.schema(), codes);
   std::vector<double> result(codes.size());
   detail::for_each_conditional_block(
       network, codes, execution, [&](std::size_t first, const std::vector<double>& block) {
@@ -149,7 +148,7 @@ inline std::vector<double> log_potentials(const MarkovNetwork& network,
                                           std::span<const std::int32_t> codes,
                                           const Execution& execution = {}) {
   const FeatureSet& features = network.features();
-  std::vector<double> result(codes.size() / network.schema().n_variables(), 0.0);
+  std::vector<double> result(check_codes(network.schema(), codes), 0.0);
   detail::for_each_block(
       network.schema(), codes, execution, [&](std::size_t first, const PackedColumns& rows) {
         std::vector<Word> matched(rows.n_words());
