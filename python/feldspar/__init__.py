@@ -26,6 +26,7 @@ from feldspar.preprocessing import binarize, discretize
 from feldspar.schema import Schema
 from feldspar.table import Table
 from feldspar.training import TrainingReport
+from feldspar.tuning import TunedWeights, tune_weights
 from feldspar.weights import PseudoLikelihood, learn_weight_path, learn_weights
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Schema",
     "Table",
     "TrainingReport",
+    "TunedWeights",
     "__version__",
     "binarize",
     "datasets",
@@ -44,5 +46,6 @@ __all__ = [
     "learn_weights",
     "optimize",
     "read_table",
+    "tune_weights",
     "write_table",
 ]
