@@ -18,17 +18,7 @@ void bind_data(py::module_& m) {
             const py::gil_scoped_release release;  // the arguments keep the arrays alive
             return Dataset::merge(Schema(cardinalities), rows, row_weights);
           },
-          py::arg("cardinalities"), py::arg("codes").noconvert(), py::arg("weights").noconvert())
-      .def_property_readonly("n_rows", &Dataset::n_rows)
-      .def_property_readonly("total_weight", &Dataset::total_weight)
-      .def_property_readonly("weights", [](const Dataset& d) { return copy(d.weights()); })
-      .def(
-          "codes",
-          [](const Dataset& d, Variable v) {
-            if (v >= d.n_variables()) throw py::index_error("no such variable");
-            return adopt(d.columns().codes(v));
-          },
-          py::arg("variable"));
+          py::arg("cardinalities"), py::arg("codes").noconvert(), py::arg("weights").noconvert());
 }
 
 }  // namespace feldspar::bindings

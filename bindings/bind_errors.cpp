@@ -14,8 +14,7 @@ void bind_errors(py::module_&) {
     } catch (const NumericalFailure& e) {
       py::set_error(PyExc_ArithmeticError, e.what());
     } catch (const Interrupted&) {
-      // The monitor left the signal's own exception pending; keep it.
-      if (PyErr_Occurred() == nullptr) PyErr_SetNone(PyExc_KeyboardInterrupt);
+      PyErr_SetNone(PyExc_KeyboardInterrupt);
     }
   });
 }

@@ -13,6 +13,9 @@ namespace {
 template <class Verb>
 py::array_t<double> per_row(const MarkovNetwork& network, const Array<std::int32_t>& codes,
                             int n_threads, std::size_t width, Verb verb) {
+  require(codes.ndim() == 2 &&
+              static_cast<std::size_t>(codes.shape(1)) == network.schema().n_variables(),
+          "codes must be a table of ", network.schema().n_variables(), " columns");
   const auto rows = view(codes);
   auto values = run_watched(n_threads, py::none(), [&](const Execution& execution) {
     return verb(network, rows, execution);
@@ -30,7 +33,6 @@ void bind_network(py::module_& m) {
              return MarkovNetwork(features, {w.begin(), w.end()});
            }),
            py::arg("features"), py::arg("weights").noconvert())
-      .def_property_readonly("features", &MarkovNetwork::features)
       .def(
           "log_conditionals",
           [](const MarkovNetwork& network, const Array<std::int32_t>& codes, int n_threads) {

@@ -30,14 +30,11 @@ class InterpreterMonitor : public Monitor {
     call([&] { progress_(py::str(p.stage.data(), p.stage.size()), p.done, p.total, p.value); });
   }
 
-  // Whether an exception is waiting; raises it unless it is an interrupt that left a partial
-  // result.
-  bool raise_pending(bool keep_interrupt) {
-    if (!error_) return false;
-    if (keep_interrupt || !error_->matches(PyExc_KeyboardInterrupt))
+  // Raises what a signal handler or `progress` raised; except, where a partial result is at hand, an
+  // interrupt: the result's status tells of that.
+  void raise_pending(bool has_result) {
+    if (error_ && !(has_result && error_->matches(PyExc_KeyboardInterrupt)))
       throw *std::exchange(error_, {});
-    error_.reset();
-    return true;
   }
 
  protected:
@@ -76,10 +73,10 @@ auto run_watched(int n_threads, py::object progress, Work&& work) {
       const py::gil_scoped_release release;
       return work(Execution{n_threads, &monitor});
     }();
-    monitor.raise_pending(/*keep_interrupt=*/false);
+    monitor.raise_pending(/*has_result=*/true);
     return result;
   } catch (const Interrupted&) {
-    monitor.raise_pending(/*keep_interrupt=*/true);
+    monitor.raise_pending(/*has_result=*/false);
     throw;
   }
 }

@@ -5,6 +5,9 @@ from __future__ import annotations
 import operator
 import os
 
+# Far above any machine's number of processors: a slip, which would die for want of threads.
+_MOST_JOBS = 1024
+
 
 def resolve_jobs(n_jobs: int | None) -> int:
     """Return the core's thread count for scikit-learn's ``n_jobs``.
@@ -21,4 +24,6 @@ def resolve_jobs(n_jobs: int | None) -> int:
         raise TypeError(f"n_jobs: expected None or an integer, got {n_jobs!r}") from None
     if count == 0:
         raise ValueError("n_jobs must not be 0; expected None, a positive number, or -1 for all")
+    if count > _MOST_JOBS:
+        raise ValueError(f"n_jobs must be at most {_MOST_JOBS}, got {count}")
     return count if count > 0 else max(1, (os.cpu_count() or 1) + 1 + count)

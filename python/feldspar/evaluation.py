@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from feldspar.network import MarkovNetwork
+from feldspar.network import MarkovNetwork, check_weight_left
 from feldspar.table import Table
 
 __all__ = ["Score", "pseudo_log_likelihood"]
@@ -62,6 +62,7 @@ def pseudo_log_likelihood(network: MarkovNetwork, X: object, *, n_jobs: int | No
     (-0.837, 0.549)
     """
     table = Table.of(X, schema=network.schema)
+    check_weight_left("X", table)
     per_example = network.score_samples(table, n_jobs=n_jobs)
     mean = float(np.average(per_example, weights=table.weights))
     stderr = _standard_error(per_example, table.weights, mean)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 # What the core says instead of a feature's number.
 ALWAYS_TRUE, NEVER_TRUE = -1, -2
+
+# The core counts iterations and lengths in 32 bits.
+_LARGEST_INTEGER = 2**31 - 1
 
 # A test as users write it: variable by name or index, value by label or code, or a set of values.
 Test: TypeAlias = tuple["str | int", "Label | set[Any] | frozenset[Any]"]
@@ -40,9 +44,10 @@ Feature: TypeAlias = tuple[CodedTest, ...]
 class FeatureSet(Sequence[Feature]):
     """Distinct conjunctive features over the variables of a schema, in the order they came.
 
-    A feature is a conjunction of tests; a test names a variable and the value, or set of values,
-    that it admits. Features are canonical: tests are sorted by variable, tests of the same variable
-    are intersected, and of equal features one is kept.
+    A feature holds on a row if all of its tests do, and a test holds if its variable has the value,
+    or one of the values, that it names. Whichever way a feature was written, it has one form: at
+    most one test per variable (several are intersected), in the order of the schema. A feature that
+    came before is not kept again.
 
     Parameters
     ----------
@@ -63,8 +68,6 @@ class FeatureSet(Sequence[Feature]):
     rain=1 & wind in {breeze, gale}
     """
 
-    schema: Schema
-
     def __init__(self, schema: Schema, conjunctions: Iterable[Conjunction] = ()) -> None:
         flat = _flat_conjunctions(schema, conjunctions)
         core, numbers = _core.FeatureSet.build(list(schema.cardinalities), *flat)
@@ -72,7 +75,7 @@ class FeatureSet(Sequence[Feature]):
         self._fill(schema, core)
 
     def _fill(self, schema: Schema, core: _core.FeatureSet) -> None:
-        self.schema = schema
+        self._schema = schema
         self._core = core
 
     @classmethod
@@ -111,11 +114,17 @@ class FeatureSet(Sequence[Feature]):
         >>> len(FeatureSet.conjunctions([[0, 1, 1], [1, 1, 0], [0, 0, 1]], order=2))
         6
         """
+        longest = core_int("order", order)
+        shortest = core_int("supported_from", supported_from)
+        support = core_float("min_support", min_support)
         table = Table.of(X)
-        core = _core.FeatureSet.conjunctions(
-            core_dataset(table), order, float(min_support), supported_from
-        )
+        core = _core.FeatureSet.conjunctions(core_dataset(table), longest, support, shortest)
         return cls._of_core(table.schema, core)
+
+    @property
+    def schema(self) -> Schema:
+        """The variables."""
+        return self._schema
 
     def __len__(self) -> int:
         """Return the number of features."""
@@ -232,6 +241,24 @@ def core_codes(table: Table) -> npt.NDArray[np.int32]:
             f"column {table.schema.names[column]!r}; expected complete rows"
         )
     return codes
+
+
+def core_int(name: str, value: SupportsIndex) -> int:
+    """Return a parameter that must be a whole number, as the core takes it."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected an integer, got {value!r}") from None
+    if abs(number) > _LARGEST_INTEGER:
+        raise ValueError(f"{name}: expected an integer of 32 bits, got {number}")
+    return number
+
+
+def core_float(name: str, value: object) -> float:
+    """Return a parameter that must be a number, as the core takes it."""
+    if not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name}: expected a number, got {value!r}")
+    return float(value)
 
 
 def build(

@@ -41,10 +41,12 @@ class MarkovNetwork:
     ----------
     schema : Schema
     features : FeatureSet
-    weights : array of float64, read-only
+    weights : array of float64
     metadata : dict
     training_ : TrainingReport or None
         How the weights were learned, where they were.
+
+    Schema, features and weights are read-only: other weights make another network.
 
     Examples
     --------
@@ -63,14 +65,14 @@ class MarkovNetwork:
         *,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        self.features = features
-        self.weights = np.array(weights, dtype=np.float64)
-        if self.weights.ndim != 1:
-            raise ValueError(f"weights must be one-dimensional, got shape {self.weights.shape}")
-        self.weights.setflags(write=False)
+        self._features = features
+        self._weights = np.array(weights, dtype=np.float64)
+        if self._weights.ndim != 1:
+            raise ValueError(f"weights must be one-dimensional, got shape {self._weights.shape}")
+        self._weights.setflags(write=False)
         self.metadata: dict[str, Any] = dict(metadata or {})
         self.training_: TrainingReport | None = None
-        self._core = _core.MarkovNetwork(features._core, self.weights)
+        self._core = _core.MarkovNetwork(features._core, self._weights)
 
     @classmethod
     def from_terms(
@@ -95,7 +97,17 @@ class MarkovNetwork:
     @property
     def schema(self) -> Schema:
         """The variables."""
-        return self.features.schema
+        return self._features.schema
+
+    @property
+    def features(self) -> FeatureSet:
+        """The conjunctive features."""
+        return self._features
+
+    @property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """One weight for each feature."""
+        return self._weights
 
     def __repr__(self) -> str:
         """Return the sizes."""
@@ -108,8 +120,8 @@ class MarkovNetwork:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Rebuild the compiled network."""
         vars(self).update(state)
-        self.weights.setflags(write=False)
-        self._core = _core.MarkovNetwork(self.features._core, self.weights)
+        self._weights.setflags(write=False)
+        self._core = _core.MarkovNetwork(self._features._core, self._weights)
 
     # What the network says of complete rows
 
@@ -133,6 +145,7 @@ class MarkovNetwork:
         ``y`` is there for scikit-learn's sake and not looked at.
         """
         table = Table.of(X, schema=self.schema, sample_weight=sample_weight)
+        check_weight_left("X", table)
         return float(np.average(self.score_samples(table, n_jobs=n_jobs), weights=table.weights))
 
     def conditionals(self, X: object, *, n_jobs: int | None = None) -> Conditionals:
@@ -228,6 +241,17 @@ class MarkovNetwork:
         from feldspar.io.models import load_network
 
         return load_network(path)
+
+
+def check_weight_left(name: str, table: Table) -> None:
+    """Refuse rows that all have weight 0, over which there is no mean.
+
+    A table cannot be made of such rows, but a selection from one may leave no others.
+    """
+    if not table.weights.any():
+        raise ValueError(
+            f"{name}: the weights of all {len(table)} rows are 0; expected at least one above"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,8 @@ class TrainingReport:
     message : str
         The same in a sentence.
     objective : float
-        What was maximised, per example: mean PLL less penalties.
+        What was maximised, per example: mean PLL less penalties; NaN for the members of a path
+        that an interruption left no time to begin.
     gradient_norm : float
         Largest component of the objective's gradient (with L1: of its smallest subgradient); NaN
         after an interruption, which leaves no time to compute it.
@@ -63,9 +64,13 @@ class TrainingReport:
         """Return what is worth keeping in a model file; ``None`` for what is not known."""
         return {
             "status": self.status,
-            "objective": self.objective,
-            "gradient_norm": None if math.isnan(self.gradient_norm) else self.gradient_norm,
+            "objective": _known(self.objective),
+            "gradient_norm": _known(self.gradient_norm),
             "iterations": self.iterations,
             "prior_sd": self.prior_sd,
             "l1": self.l1,
         }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import numpy.typing as npt
+
 from feldspar.features import Conjunction, FeatureSet
-from feldspar.network import MarkovNetwork
+from feldspar.network import MarkovNetwork, check_weight_left
 from feldspar.table import RandomState, Table
-from feldspar.weights import OnInterrupt, learn_weight_path
+from feldspar.weights import OnInterrupt, learn_weight_path, listed, table_and_features
 
 _HELD_OUT = 0.1
 
@@ -70,8 +72,10 @@ def tune_weights(
     X_valid: object = None,
     prior_sd: float | Sequence[float | None] | None = 1.0,
     l1: float | Sequence[float] = 0.0,
+    sample_weight: npt.ArrayLike | None = None,
     max_iterations: int = 1000,
     tolerance: float = 1e-7,
+    time_limit: float | None = None,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -89,13 +93,17 @@ def tune_weights(
     X : table, frame or array
         The rows to learn from.
     X_valid : table, frame or array, optional
-        The rows to choose by. If there is a choice to make and they are left out, a tenth of ``X``
-        is held out.
+        The rows to choose by, read with the schema of the training data. If there is a choice to
+        make and they are left out, a tenth of ``X`` is held out.
     prior_sd, l1 : number or sequence
         The penalties to try.
+    sample_weight : array of float, optional
+        How much each row of ``X`` counts; rows held out keep theirs.
     max_iterations, tolerance, n_jobs, verbose, on_interrupt
         As in :func:`feldspar.learn_weights`; an interrupted path has no best member, so that by
         default Ctrl-C raises.
+    time_limit : float, optional
+        Seconds for learning all networks together; scoring them comes on top.
     random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
         For the rows held out.
 
@@ -108,17 +116,21 @@ def tune_weights(
     >>> [round(trial.valid_pll, 1) for trial in tuned.trials], tuned.network.training_.prior_sd
     ([-30.8, -27.4], 1.0)
     """
-    grid = list(product(_sequence(prior_sd), _sequence(l1)))
-    train, valid = Table.of(X), X_valid
+    grid = list(product(listed(prior_sd), listed(l1)))
+    train, feature_set = table_and_features(features, X, sample_weight)
+    valid = None if X_valid is None else Table.of(X_valid, schema=train.schema)
     if valid is None and len(grid) > 1:
         valid, train = train.split(_HELD_OUT, random_state)
+    if valid is not None:
+        check_weight_left("the validation data", valid)
     path = learn_weight_path(
-        features,
+        feature_set,
         train,
         prior_sd=[sd for sd, _ in grid],
         l1=[strength for _, strength in grid],
         max_iterations=max_iterations,
         tolerance=tolerance,
+        time_limit=time_limit,
         n_jobs=n_jobs,
         verbose=verbose,
         on_interrupt=on_interrupt,
@@ -127,10 +139,6 @@ def tune_weights(
     best = 0 if valid is None else scores.index(max(s for s in scores if s is not None))
     trials = tuple(_trial(network, s) for network, s in zip(path, scores, strict=True))
     return TunedWeights(path[best], trials, best)
-
-
-def _sequence(values: Any) -> list[Any]:
-    return [values] if values is None or isinstance(values, int | float) else list(values)
 
 
 def _trial(network: MarkovNetwork, valid_pll: float | None) -> Trial:

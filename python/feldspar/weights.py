@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,16 @@ import numpy.typing as npt
 from feldspar import _core
 from feldspar._jobs import resolve_jobs
 from feldspar._progress import ProgressCallback, progress_bar
-from feldspar.features import Conjunction, FeatureSet, core_dataset
+from feldspar.features import Conjunction, FeatureSet, core_dataset, core_float, core_int
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
 from feldspar.training import TrainingReport
 
 OnInterrupt = Literal["return", "raise"]
+
+# What the optimizer gets where the index has used up the time limit: it stops at its first look at
+# the clock, and the result says why.
+_LEAST_SECONDS = 1e-9
 
 
 class PseudoLikelihood:
@@ -54,12 +58,17 @@ class PseudoLikelihood:
         n_jobs: int | None = None,
     ) -> None:
         started = time.perf_counter()
-        table, self.features = _table_and_features(features, X, sample_weight)
+        table, self._features = table_and_features(features, X, sample_weight)
         self.n_jobs = n_jobs
         self._core = _core.PseudoLikelihood(
-            self.features._core, core_dataset(table), resolve_jobs(n_jobs)
+            self._features._core, core_dataset(table), resolve_jobs(n_jobs)
         )
         self.index_seconds = time.perf_counter() - started
+
+    @property
+    def features(self) -> FeatureSet:
+        """The features that the weights belong to."""
+        return self._features
 
     @property
     def total_weight(self) -> float:
@@ -100,8 +109,8 @@ def learn_weights(
     Parameters
     ----------
     features : FeatureSet or iterable of conjunctions
-        A conjunction is a sequence of ``(variable, value)`` pairs: variable by index or name, value
-        by code or label, or a set of values.
+        Conjunctions are written as for :class:`feldspar.FeatureSet`, and then speak of the schema
+        of ``X``.
     X : table, frame or array
         Complete rows; identical ones are merged.
     prior_sd : float or None
@@ -115,7 +124,9 @@ def learn_weights(
     tolerance : float
         Stop when the objective, per example, is estimated to be this close to its optimum.
     time_limit : float, optional
-        Seconds; when it is over, the best weights so far are returned with a warning.
+        Seconds for index and optimisation together; when they are over, the best weights so far are
+        returned with a warning. The index is always finished; if that takes all the time, the
+        weights stay where they start.
     n_jobs : int, optional
         Threads. The result does not depend on it.
     verbose : bool
@@ -138,10 +149,12 @@ def learn_weights(
     >>> network.weights.round(2).tolist()
     [-0.39, -0.39, 0.92]
     """
+    started = time.perf_counter()
     penalties = _penalties([prior_sd], [l1])
     options = _options(max_iterations, tolerance, time_limit)
     _check_on_interrupt(on_interrupt)
     likelihood = PseudoLikelihood(features, X, sample_weight=sample_weight, n_jobs=n_jobs)
+    _deduct(options, time.perf_counter() - started)
     with progress_bar("weights", shown=verbose) as progress:
         fits = _fit(likelihood, penalties, initial_weights, options, n_jobs, progress)
     networks = _networks(likelihood, fits, on_interrupt)
@@ -169,8 +182,11 @@ def learn_weight_path(
     ``prior_sd`` and ``l1`` are single values or sequences; two sequences go together pair by pair.
     The path is solved from the strongest penalty to the weakest, each from the solution before;
     networks come in the order asked for. Other parameters are those of `learn_weights`;
-    ``features`` may be a `PseudoLikelihood` already made (then ``X`` and ``sample_weight`` are left
-    out).
+    ``time_limit`` is for the whole path.
+
+    ``features`` may be a `PseudoLikelihood` already made. Then ``X`` and ``sample_weight`` are left
+    out, its index takes nothing from the time limit, and its ``n_jobs`` is used unless another is
+    given.
 
     Examples
     --------
@@ -179,10 +195,12 @@ def learn_weight_path(
     >>> [round(float(network.weights[1]), 2) for network in path]
     [0.92, 0.44, 0.01]
     """
+    started = time.perf_counter()
     penalties = _penalties(prior_sd, l1)
     options = _options(max_iterations, tolerance, time_limit)
     _check_on_interrupt(on_interrupt)
     likelihood = _likelihood(features, X, sample_weight, n_jobs)
+    _deduct(options, time.perf_counter() - started)
     with progress_bar("weights", shown=verbose) as progress:
         fits = _fit(likelihood, penalties, initial_weights, options, n_jobs, progress)
     networks = _networks(likelihood, fits, on_interrupt)
@@ -197,6 +215,8 @@ def _likelihood(
     n_jobs: int | None,
 ) -> PseudoLikelihood:
     if not isinstance(features, PseudoLikelihood):
+        if X is None:
+            raise TypeError("X is missing: expected rows to learn from, or a PseudoLikelihood")
         return PseudoLikelihood(features, X, sample_weight=sample_weight, n_jobs=n_jobs)
     if X is not None or sample_weight is not None:
         raise ValueError(
@@ -205,11 +225,12 @@ def _likelihood(
     return features
 
 
-def _table_and_features(
+def table_and_features(
     features: FeatureSet | Iterable[Conjunction],
     X: object,
     sample_weight: npt.ArrayLike | None,
 ) -> tuple[Table, FeatureSet]:
+    """Return data and features under one schema: the features' where they have one."""
     if isinstance(features, FeatureSet):
         return Table.of(X, schema=features.schema, sample_weight=sample_weight), features
     table = Table.of(X, sample_weight=sample_weight)
@@ -219,8 +240,8 @@ def _table_and_features(
 def _penalties(
     prior_sd: float | Sequence[float | None] | None, l1: float | Sequence[float]
 ) -> list[_core.Penalty]:
-    sds = [math.inf if sd is None else _number("prior_sd", sd) for sd in _listed(prior_sd)]
-    l1s = [_number("l1", strength) for strength in _listed(l1)]
+    sds = [math.inf if sd is None else core_float("prior_sd", sd) for sd in listed(prior_sd)]
+    l1s = [core_float("l1", strength) for strength in listed(l1)]
     for name, values in (("prior_sd", sds), ("l1", l1s)):
         if not values:
             raise ValueError(f"{name}: expected at least one value, got none")
@@ -235,31 +256,31 @@ def _penalties(
     return [_core.Penalty(sd, strength) for sd, strength in zip(sds, l1s, strict=True)]
 
 
-def _listed(values: object) -> list[object]:
+def listed(values: Any) -> list[Any]:
+    """Return one value or several as a list."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()  # a plain number where the array has no dimensions
     if isinstance(values, Iterable) and not isinstance(values, str):
         return list(values)
     return [values]
-
-
-def _number(name: str, value: object) -> float:
-    if not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name}: expected a number, got {value!r}")
-    return float(value)
 
 
 def _options(
     max_iterations: int, tolerance: float, time_limit: float | None
 ) -> _core.FitWeightsOptions:
     options = _core.FitWeightsOptions()
-    if not isinstance(max_iterations, int | np.integer):
-        raise TypeError(f"max_iterations: expected an integer, got {max_iterations!r}")
-    options.max_iterations = int(max_iterations)
-    options.tolerance = _number("tolerance", tolerance)
+    options.max_iterations = core_int("max_iterations", max_iterations)
+    options.tolerance = core_float("tolerance", tolerance)
     if time_limit is not None:
-        options.max_seconds = _number("time_limit", time_limit)
+        options.max_seconds = core_float("time_limit", time_limit)
         if not options.max_seconds > 0:  # the core would call it max_seconds
             raise ValueError(f"time_limit must be positive, got {time_limit}")
     return options
+
+
+def _deduct(options: _core.FitWeightsOptions, seconds: float) -> None:
+    """Leave the optimizer what is left of the time limit."""
+    options.max_seconds = max(options.max_seconds - seconds, _LEAST_SECONDS)
 
 
 def _check_on_interrupt(on_interrupt: str) -> None:
@@ -289,9 +310,8 @@ def _fit(
         if initial_weights is None
         else _vector("initial_weights", initial_weights, len(likelihood.features))
     )
-    return _core.fit_weight_path(
-        likelihood._core, penalties, start, options, resolve_jobs(n_jobs), progress
-    )
+    threads = resolve_jobs(likelihood.n_jobs if n_jobs is None else n_jobs)
+    return _core.fit_weight_path(likelihood._core, penalties, start, options, threads, progress)
 
 
 def _networks(

@@ -60,7 +60,7 @@ void extend_naively(const Problem& problem, std::size_t length, Tests& tests,
 
 std::vector<Tests> enumerate_naively(const Problem& problem, const ConjunctionOptions& options) {
   std::vector<Tests> found;
-  for (int length = 1; length <= options.max_length; ++length) {
+  for (int length = 1; length <= options.order; ++length) {
     Tests tests;
     extend_naively(problem, static_cast<std::size_t>(length), tests, found);
   }
@@ -88,14 +88,14 @@ TEST_CASE("on binary data there are as many as binomial coefficients say") {
   const Dataset data = Dataset::merge(binary_schema(7), Codes(7, 0));
   const std::vector<std::size_t> totals{7, 7 + 21, 7 + 21 + 35, 98, 119, 126, 127};
   for (std::size_t length = 1; length <= 7; ++length) {
-    const ConjunctionOptions options{.max_length = static_cast<int>(length)};
+    const ConjunctionOptions options{.order = static_cast<int>(length)};
     CHECK(enumerate_conjunctions(data, options).size() == totals[length - 1]);
   }
 }
 
 TEST_CASE("an order beyond the number of variables adds nothing") {
   const Dataset data = Dataset::merge(binary_schema(3), Codes(3, 0));
-  CHECK(enumerate_conjunctions(data, {.max_length = 9}).size() == 7);
+  CHECK(enumerate_conjunctions(data, {.order = 9}).size() == 7);
 }
 
 TEST_CASE("the features are those of naive enumeration, in its order") {
@@ -104,7 +104,7 @@ TEST_CASE("the features are those of naive enumeration, in its order") {
       for (const int supported_from : {1, 2, 3}) {
         const Problem problem = weighted_rows(most, most, 6);
         const ConjunctionOptions options{
-            .max_length = 3, .min_support = min_support, .supported_from = supported_from};
+            .order = 3, .min_support = min_support, .supported_from = supported_from};
         CAPTURE(most);
         CAPTURE(min_support);
         CAPTURE(supported_from);
@@ -124,7 +124,7 @@ TEST_CASE("the least support itself is enough") {
 
 TEST_CASE("options out of range are refused") {
   const Dataset data = Dataset::merge(binary_schema(2), Codes{1, 1});
-  CHECK_THROWS_WITH_AS(enumerate_conjunctions(data, {.max_length = 0}),
+  CHECK_THROWS_WITH_AS(enumerate_conjunctions(data, {.order = 0}),
                        doctest::Contains("must be at least 1, got 0"), InvalidInput);
   CHECK_THROWS_WITH_AS(enumerate_conjunctions(data, {.min_support = -1}),
                        "min_support must not be negative, got -1", InvalidInput);

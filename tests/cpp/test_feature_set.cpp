@@ -219,13 +219,13 @@ TEST_CASE("variables and values that do not exist are refused by number") {
   FeatureSetBuilder builder(Schema({2, 3}));
   builder.add(std::vector<Variable>{0}, std::vector<Value>{1});
   CHECK_THROWS_WITH_AS(builder.add(std::vector<Variable>{2}, std::vector<Value>{0}),
-                       "feature 1: variable 2 does not exist; expected 0 to 1", InvalidInput);
+                       "variable 2 does not exist; there are 2", InvalidInput);
   CHECK_THROWS_WITH_AS(builder.add(std::vector<Variable>{1}, std::vector<Value>{3}),
-                       "feature 1: variable 1 has no value 3; expected 0 to 2", InvalidInput);
+                       "variable 1 has no value 3; expected 0 to 2", InvalidInput);
   CHECK_THROWS_WITH_AS(Conjunction().test(7, {0}).add_to(builder),
-                       "feature 1: variable 7 does not exist; expected 0 to 1", InvalidInput);
+                       "variable 7 does not exist; there are 2", InvalidInput);
   CHECK_THROWS_WITH_AS(Conjunction().test(0, {0, 2}).add_to(builder),
-                       "feature 1: variable 0 has no value 2; expected 0 to 1", InvalidInput);
+                       "variable 0 has no value 2; expected 0 to 1", InvalidInput);
   CHECK(builder.size() == 1);
 }
 

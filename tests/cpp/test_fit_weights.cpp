@@ -320,6 +320,8 @@ TEST_CASE("options and penalties out of range are refused by name") {
   refuse("tolerance must be positive, got 0", [](auto& o) { o.tolerance = 0; });
   refuse("memory must be at least 1, got 0", [](auto& o) { o.memory = 0; });
   refuse("max_seconds must be positive, got 0", [](auto& o) { o.max_seconds = 0; });
+  CHECK_THROWS_WITH_AS(Penalty{.prior_sd = 1e-200}.check(),
+                       "prior_sd is too small to compute with: 1e-200", InvalidInput);
   CHECK_THROWS_WITH_AS(Penalty{.prior_sd = 0}.check(), "prior_sd must be positive, got 0",
                        InvalidInput);
   CHECK_THROWS_WITH_AS((Penalty{.prior_sd = 1, .l1 = -2}.check()),

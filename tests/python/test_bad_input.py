@@ -217,8 +217,10 @@ def test_corrupted_model_file(
         ({"tolerance": "low"}, TypeError, ["tolerance", "expected a number", "got 'low'"]),
         ({"max_iterations": -1}, ValueError, ["max_iterations must not be negative", "got -1"]),
         ({"max_iterations": 1.5}, TypeError, ["max_iterations", "expected an integer", "1.5"]),
+        ({"max_iterations": 2**40}, ValueError, ["max_iterations", "of 32 bits", "got 1099511"]),
         ({"time_limit": 0}, ValueError, ["time_limit must be positive", "got 0"]),
         ({"n_jobs": 0}, ValueError, ["n_jobs must not be 0", "expected", "-1 for all"]),
+        ({"n_jobs": 10**12}, ValueError, ["n_jobs must be at most 1024", "got 1000000000000"]),
         ({"n_jobs": 1.5}, TypeError, ["n_jobs", "expected None or an integer", "got 1.5"]),
         ({"on_interrupt": "stop"}, ValueError, ["on_interrupt", "'return' or 'raise'", "'stop'"]),
     ],
@@ -229,6 +231,11 @@ def test_bad_parameter(
 ) -> None:
     with refused(*parts, error=error):
         fs.learn_weights(FEATURES, ROWS, **parameters)
+
+
+def test_path_without_data() -> None:
+    with refused("X is missing", "expected rows", error=TypeError):
+        fs.learn_weight_path(FEATURES)
 
 
 def test_path_of_different_lengths() -> None:

@@ -31,3 +31,9 @@ def test_merged_rows_score_like_all_rows() -> None:
 
 def test_one_row_has_no_standard_error() -> None:
     assert math.isnan(pseudo_log_likelihood(NETWORK, X[:1]).stderr)
+
+
+def test_rows_without_weight_have_no_score() -> None:
+    table = fs.Table.of(X, sample_weight=[0, 0, 1, 1, 1, 1])
+    with pytest.raises(ValueError, match="X: the weights of all 2 rows are 0; expected at least"):
+        pseudo_log_likelihood(NETWORK, table[:2])

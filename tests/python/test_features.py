@@ -159,6 +159,12 @@ def test_describe_and_repr(features: fs.FeatureSet) -> None:
     assert repr(features) == "FeatureSet(3 features of up to 2 of 3 variables)"
 
 
+def test_schema_cannot_be_exchanged(features: fs.FeatureSet) -> None:
+    for same in (features, pickle.loads(pickle.dumps(features))):
+        with pytest.raises(AttributeError, match="schema"):
+            same.schema = fs.Schema([2])
+
+
 # Equality, pickles, unions
 
 
@@ -284,3 +290,24 @@ def test_conjunctions_with_support(min_support: float, supported_from: int) -> N
 def test_conjunctions_refuse_bad_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fs.FeatureSet.conjunctions([[0, 1]], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"order": 2.0}, TypeError, "order: expected an integer, got 2.0"),
+        ({"order": 2**40}, ValueError, "order: expected an integer of 32 bits, got 1099511"),
+        ({"supported_from": "1"}, TypeError, "supported_from: expected an integer, got '1'"),
+        ({"min_support": "10"}, TypeError, "min_support: expected a number, got '10'"),
+    ],
+    ids=lambda value: repr(value) if isinstance(value, dict) else "",
+)
+def test_conjunctions_refuse_what_is_no_number(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        fs.FeatureSet.conjunctions([[0, 1]], **options)
+
+
+def test_conjunctions_take_numpy_integers() -> None:
+    assert len(fs.FeatureSet.conjunctions([[0, 1]], order=np.int64(1))) == 2

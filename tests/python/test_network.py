@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +121,13 @@ def test_score_goes_by_weight(network: fs.MarkovNetwork) -> None:
     assert network.score(states, sample_weight=[2.0, 4.0, 0.0]) == pytest.approx(expected)
 
 
+def test_score_of_rows_without_weight(network: fs.MarkovNetwork) -> None:
+    weights = [0.0, 0.0, 1.0]
+    table = fs.Table.from_array(every_state(SCHEMA)[:3], schema=SCHEMA, sample_weight=weights)
+    with pytest.raises(ValueError, match="X: the weights of all 2 rows are 0; expected at least"):
+        network.score(table[:2])
+
+
 def test_rows_are_matched_by_label(network: fs.MarkovNetwork) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"moon": [1], "wind": ["much"], "wet": [0], "rain": [1]})
@@ -171,6 +180,13 @@ def test_weights_are_read_only_and_a_copy() -> None:
     for same in (network, pickle.loads(pickle.dumps(network))):
         with pytest.raises(ValueError, match="read-only"):
             same.weights[0] = 3.0
+
+
+@pytest.mark.parametrize("name", ["schema", "features", "weights"])
+def test_parts_cannot_be_exchanged(network: fs.MarkovNetwork, name: str) -> None:
+    for same in (network, pickle.loads(pickle.dumps(network))):
+        with pytest.raises(AttributeError, match=name):
+            setattr(same, name, getattr(same, name))
 
 
 @pytest.mark.parametrize(
@@ -272,22 +288,30 @@ def test_summary_without_features() -> None:
     )
 
 
+REPORT = TrainingReport(
+    status="converged",
+    message="",
+    objective=-1.5,
+    gradient_norm=0.0,
+    iterations=7,
+    evaluations=8,
+    seconds=0.25,
+    index_seconds=0.0,
+    prior_sd=None,
+    l1=2.0,
+    history=(),
+)
+
+
+def test_training_report_keeps_no_nan() -> None:
+    unknown = replace(REPORT, objective=math.nan, gradient_norm=math.nan)
+    assert unknown.to_dict() == {**REPORT.to_dict(), "objective": None, "gradient_norm": None}
+    assert REPORT.to_dict()["objective"] == -1.5
+
+
 def test_training_report_in_words() -> None:
-    report = TrainingReport(
-        status="converged",
-        message="",
-        objective=-1.5,
-        gradient_norm=0.0,
-        iterations=7,
-        evaluations=8,
-        seconds=0.25,
-        index_seconds=0.0,
-        prior_sd=None,
-        l1=2.0,
-        history=(),
-    )
-    assert report.converged
-    assert report.describe() == (
+    assert REPORT.converged
+    assert REPORT.describe() == (
         "converged after 7 iterations, 0.25 s; objective -1.500000 per example (no prior, L1 2)"
     )
 

@@ -1,9 +1,11 @@
 """Choosing penalties on validation data."""
 
 import inspect
+from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import feldspar as fs
 from feldspar.tuning import tune_weights
@@ -20,7 +22,10 @@ def test_one_setting_is_learn_weights_on_all_rows() -> None:
     assert [trial.valid_pll for trial in tuned.trials] == [None]
 
 
-@pytest.mark.parametrize("name", ["prior_sd", "l1", "max_iterations", "tolerance", "n_jobs"])
+@pytest.mark.parametrize(
+    "name",
+    ["prior_sd", "l1", "sample_weight", "max_iterations", "tolerance", "time_limit", "n_jobs"],
+)
 def test_defaults_are_those_of_learn_weights(name: str) -> None:
     ours, theirs = (
         inspect.signature(function).parameters[name].default
@@ -68,3 +73,62 @@ def test_trials_are_plain() -> None:
 def test_an_empty_grid_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one value"):
         tune_weights(FEATURES, X, prior_sd=[])
+
+
+@pytest.mark.parametrize("values", [np.float32(0.5), np.array(0.5), np.int64(1), (0.5,)])
+def test_one_value_may_come_in_many_forms(values: Any) -> None:
+    tuned = tune_weights(FEATURES, X, prior_sd=values, l1=values)
+    assert [(t.prior_sd, t.l1) for t in tuned.trials] == [(float(np.ravel(values)[0]),) * 2]
+
+
+# Under the labels (1, 0) a code and the label of the same name are different values.
+
+
+@pytest.fixture
+def reversed_schema() -> fs.Schema:
+    return fs.Schema([2] * 4, labels=[[1, 0]] * 4)
+
+
+def test_arrays_hold_the_codes_of_the_features_schema(reversed_schema: fs.Schema) -> None:
+    features = fs.FeatureSet.conjunctions(fs.Table.of(X, reversed_schema), order=2)
+    tuned = tune_weights(features, X, X_valid=X, prior_sd=[1.0, 0.1])
+    expected = fs.learn_weight_path(features, X, prior_sd=[1.0, 0.1])
+    assert tuned.network.schema == reversed_schema
+    np.testing.assert_array_equal(tuned.network.weights, expected[tuned.best].weights)
+    assert [t.valid_pll for t in tuned.trials] == [network.score(X) for network in expected]
+
+
+def test_validation_arrays_hold_the_codes_of_the_training_data(reversed_schema: fs.Schema) -> None:
+    train = fs.Table.of(X, reversed_schema)
+    conjunctions = [[(v, 0)] for v in range(4)]
+    tuned = tune_weights(conjunctions, train, X_valid=X, prior_sd=[1.0, 0.1])
+    assert tuned.trials[tuned.best].valid_pll == tuned.network.score(train)
+
+
+# Weights of rows, and time
+
+
+def test_sample_weight_counts() -> None:
+    weights = np.linspace(0.1, 3.0, len(X))
+    tuned = tune_weights(FEATURES, X, sample_weight=weights)
+    expected = fs.learn_weights(FEATURES, X, sample_weight=weights)
+    np.testing.assert_array_equal(tuned.network.weights, expected.weights)
+
+
+def test_rows_held_out_keep_their_weights() -> None:
+    weights = np.linspace(0.1, 3.0, len(X))
+    tuned = tune_weights(FEATURES, X, sample_weight=weights, prior_sd=[1.0, 0.1], random_state=5)
+    valid, _ = fs.Table.of(X, FEATURES.schema, weights).split(0.1, 5)
+    assert tuned.trials[tuned.best].valid_pll == tuned.network.score(valid)
+
+
+def test_validation_rows_without_weight_are_refused() -> None:
+    table = fs.Table.of(X, sample_weight=np.arange(len(X)) > 2)
+    with pytest.raises(ValueError, match="validation data: the weights of all 3 rows are 0; exp"):
+        tune_weights(FEATURES, X, X_valid=table[:3], prior_sd=[1.0, 0.1])
+
+
+def test_time_limit_ends_it() -> None:
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        tuned = tune_weights(FEATURES, X, X_valid=X, prior_sd=[1.0, 0.1], time_limit=1e-9)
+    assert [trial.status for trial in tuned.trials] == ["time_limit"] * 2

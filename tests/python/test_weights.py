@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -302,6 +303,24 @@ def test_path_on_an_index_already_made() -> None:
         fs.learn_weight_path(likelihood, problem.table)
 
 
+@pytest.mark.parametrize(("n_jobs", "expected"), [(None, 1), (2, 2)])
+def test_an_index_already_made_brings_its_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch, n_jobs: int | None, expected: int
+) -> None:
+    problem = random_problem(6, [2, 3, 2, 2])
+    likelihood = fs.PseudoLikelihood(problem.features, problem.table, n_jobs=1)
+    asked: list[int | None] = []
+    monkeypatch.setattr("feldspar.weights.resolve_jobs", lambda n: asked.append(n) or 1)
+    fs.learn_weight_path(likelihood, n_jobs=n_jobs)
+    assert asked == [expected]
+
+
+def test_the_features_of_an_index_cannot_be_exchanged() -> None:
+    likelihood = fs.PseudoLikelihood([[(0, 1)]], [[0], [1]])
+    with pytest.raises(AttributeError, match="features"):
+        likelihood.features = fs.FeatureSet(fs.Schema([2]))  # type: ignore[misc]
+
+
 def test_warm_start_at_the_optimum_is_done_at_once() -> None:
     problem = random_problem(7, [2, 3, 2, 2])
     cold = problem.learn()
@@ -359,6 +378,27 @@ def test_time_limit_returns_the_best_so_far() -> None:
     assert network.training_ is not None
     assert network.training_.status == "time_limit"
     assert len(network.weights) == len(network.features)
+
+
+@pytest.mark.parametrize("learn", [fs.learn_weights, fs.learn_weight_path])
+def test_time_limit_covers_the_index(
+    monkeypatch: pytest.MonkeyPatch, learn: Callable[..., object]
+) -> None:
+    clock = itertools.count(step=10.0)  # ten seconds go by between any two looks
+    monkeypatch.setattr("feldspar.weights.time", SimpleNamespace(perf_counter=clock.__next__))
+    problem = random_problem(8, [2, 3, 2, 2])
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        learn(problem.features, problem.table, time_limit=20.0)
+    learn(problem.features, problem.table, time_limit=1000.0)
+
+
+def test_an_index_already_made_takes_nothing_from_the_time_limit() -> None:
+    problem = random_problem(8, [2, 3, 2, 2])
+    likelihood = fs.PseudoLikelihood(problem.features, problem.table)
+    likelihood.index_seconds = 1000.0
+    (network,) = fs.learn_weight_path(likelihood, time_limit=60.0)
+    assert network.training_ is not None
+    assert network.training_.converged
 
 
 def test_verbose_prints_nothing_where_nobody_watches(capfd: pytest.CaptureFixture[str]) -> None:
@@ -442,7 +482,7 @@ def test_interrupt_raises_if_asked(long_problem: Problem, n_jobs: int) -> None:
 
 
 @pytest.mark.usefixtures("interrupted")
-def test_interrupted_path_keeps_what_was_done(long_problem: Problem) -> None:
+def test_interrupted_path_keeps_what_was_done(long_problem: Problem, tmp_path: Path) -> None:
     likelihood = fs.PseudoLikelihood(long_problem.features, long_problem.table)
     path = {**LONG, "prior_sd": [2.0, 1.0, 3.0]}
     with pytest_unharmed(), pytest.warns(ConvergenceWarning, match="interrupted"):
@@ -450,6 +490,16 @@ def test_interrupted_path_keeps_what_was_done(long_problem: Problem) -> None:
     reports = [network.training_ for network in networks]
     assert [report and report.status for report in reports] == ["interrupted"] * 3
     assert [report and report.prior_sd for report in reports] == [2.0, 1.0, 3.0]
+    # The strongest penalty comes first; the others were not begun, and have no objective.
+    assert [bool(report and math.isnan(report.objective)) for report in reports] == [
+        True,
+        False,
+        True,
+    ]
+    networks[0].save(tmp_path / "not begun.json")
+    saved = fs.MarkovNetwork.load(tmp_path / "not begun.json")
+    assert np.array_equal(saved.weights, networks[0].weights)
+    assert saved.metadata["training"]["objective"] is None
 
 
 # Defaults

@@ -24,6 +24,7 @@
 #include <feldspar/feature/context_table.hpp>
 #include <feldspar/feature/feature_lookup.hpp>
 #include <feldspar/feature/feature_set.hpp>
+#include <feldspar/feature/flat_conjunctions.hpp>
 
 #include <feldspar/model/conditionals.hpp>
 #include <feldspar/model/markov_network.hpp>

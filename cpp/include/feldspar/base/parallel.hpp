@@ -1,8 +1,7 @@
 // The only door to OpenMP. Without OpenMP everything runs on the calling thread with equal results:
 // tasks are indexed, each writes its own slot, and whatever is summed is summed in task order.
 //
-// - parallel_for(n, execution, task) runs task(i) for i in [0, n), on several threads, in any
-// order.
+// - parallel_for(n, execution, task) runs task(i) for i in [0, n), on several threads, any order.
 //   An exception leaves the loop (the one with the lowest index wins); a stop asked by the
 //   monitor skips the tasks not yet begun and is seen by the caller through Monitor::stopped().
 // - parallel_sum(n, execution, term) adds term(0) + term(1) + ... in that order.

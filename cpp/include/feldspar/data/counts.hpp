@@ -68,6 +68,9 @@ class WeightedCounter {
                 r);
   }
 
+  // Total weight of the rows in a set.
+  double count(std::span<const Word> a) const { return count(a, a); }
+
   // Total weight of the rows in both sets.
   double count(std::span<const Word> a, std::span<const Word> b) const {
     if (unit_)
@@ -152,6 +155,7 @@ inline PairCounts::PairCounts(const Dataset& data, const Execution& execution)
     for (std::size_t b = 0; b <= a; ++b)
       joint_[a * n_columns() + b] = counter.count(rows, {indicators.data() + b * n_words, n_words});
   });
+  execution.throw_if_stopped();
   for (std::size_t a = 0; a < n_columns(); ++a)
     for (std::size_t b = a + 1; b < n_columns(); ++b)
       joint_[a * n_columns() + b] = joint_[b * n_columns() + a];

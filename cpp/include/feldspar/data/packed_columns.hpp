@@ -5,9 +5,11 @@
 // number of values.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,7 @@ void PackedColumns::pack(std::span<const std::int32_t> codes, std::size_t n_rows
     first_slice_.push_back(first_slice_.back() + static_cast<std::size_t>(std::bit_width(
                                                      static_cast<unsigned>(cardinality - 1))));
   slices_.assign(first_slice_.back() * n_words(), 0);
+  if (slices_.empty()) return;  // every variable has one value
   // 64 rows at a time: the words of all slices for these rows stay in the cache.
   for (std::size_t first = 0; first < n_rows; first += kWordBits) {
     const std::size_t here = std::min(kWordBits, n_rows - first);

@@ -2,7 +2,6 @@
 // speaks of variables and values by number.
 #pragma once
 
-#include <numeric>
 #include <utility>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// All conjunctions of "X_i takes its non-zero value v" over up to `max_length` variables that hold
+// All conjunctions of "X_i takes its non-zero value v" over up to `order` variables that hold
 // on at least `min_support` of the data's weight. For binary data these are the positive
 // conjunctions X_i = 1 & X_j = 1 & ... that all pairwise and many higher-order models are made of.
 //
@@ -7,26 +7,27 @@
 // whole does). Cost: one intersection of packed rows per candidate.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include <feldspar/base/bits.hpp>
 #include <feldspar/base/error.hpp>
+#include <feldspar/base/execution.hpp>
 #include <feldspar/base/types.hpp>
+#include <feldspar/data/counts.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/feature/feature_set.hpp>
 
 namespace feldspar {
 
 struct ConjunctionOptions {
-  int max_length = 2;  // most variables in a feature
-  double min_support =
-      0;  // least weight of the rows where it holds; applies from min_length_for_support on
+  int order = 2;           // most variables in a feature
+  double min_support = 0;  // least weight of the rows on which a feature holds
   int supported_from = 1;  // shortest length to which min_support applies
 
   void check() const {
-    require(max_length >= 1, "order must be at least 1, got ", max_length);
+    require(order >= 1, "order must be at least 1, got ", order);
     require(min_support >= 0, "min_support must not be negative, got ", min_support);
     require(supported_from >= 1, "supported_from must be at least 1, got ", supported_from);
   }
@@ -38,10 +39,10 @@ namespace detail {
 class ConjunctionSearch {
  public:
   ConjunctionSearch(const Dataset& data, const ConjunctionOptions& options,
-                    FeatureSetBuilder& builder)
-      : data_(data), options_(options), builder_(builder) {}
+                    const Execution& execution, FeatureSetBuilder& builder)
+      : data_(data), counter_(data), options_(options), execution_(execution), builder_(builder) {}
 
-  void run(int length) {
+  void run(std::size_t length) {
     length_ = length;
     std::vector<Word> all(data_.columns().n_words());
     fill_bits(all, data_.n_rows());
@@ -53,17 +54,12 @@ class ConjunctionSearch {
     return options_.min_support > 0 && length >= static_cast<std::size_t>(options_.supported_from);
   }
 
-  double support(std::span<const Word> rows) const {
-    double sum = 0;
-    for_each_bit(rows, [&](std::size_t r) { sum += data_.weights()[r]; });
-    return sum;
-  }
-
   void extend(Variable from, std::span<const Word> rows) {
-    if (variables_.size() == static_cast<std::size_t>(length_)) {
+    if (variables_.size() == length_) {
       builder_.add(variables_, values_);
       return;
     }
+    execution_.poll_or_throw();
     std::vector<Word> matched(rows.size());
     for (Variable v = from; v < data_.n_variables(); ++v)
       for (Value value = 1; value < data_.schema().cardinality(v); ++value) {
@@ -71,7 +67,7 @@ class ConjunctionSearch {
         values_.push_back(value);
         matched.assign(rows.begin(), rows.end());
         data_.columns().intersect(v, {&value, 1}, matched);
-        if (!wants_support(variables_.size()) || support(matched) >= options_.min_support)
+        if (!wants_support(variables_.size()) || counter_.count(matched) >= options_.min_support)
           extend(v + 1, matched);
         variables_.pop_back();
         values_.pop_back();
@@ -79,20 +75,25 @@ class ConjunctionSearch {
   }
 
   const Dataset& data_;
+  WeightedCounter counter_;
   const ConjunctionOptions& options_;
+  const Execution& execution_;
   FeatureSetBuilder& builder_;
-  int length_ = 0;
+  std::size_t length_ = 0;
   std::vector<Variable> variables_;
   std::vector<Value> values_;
 };
 
 }  // namespace detail
 
-inline FeatureSet enumerate_conjunctions(const Dataset& data, const ConjunctionOptions& options) {
+inline FeatureSet enumerate_conjunctions(const Dataset& data, const ConjunctionOptions& options,
+                                         const Execution& execution = {}) {
   options.check();
   FeatureSetBuilder builder(data.schema());
-  detail::ConjunctionSearch search(data, options, builder);
-  for (int length = 1; length <= options.max_length; ++length) search.run(length);
+  detail::ConjunctionSearch search(data, options, execution, builder);
+  const auto longest =
+      std::min<std::size_t>(static_cast<std::size_t>(options.order), data.n_variables());
+  for (std::size_t length = 1; length <= longest; ++length) search.run(length);
   return std::move(builder).finish();
 }
 

@@ -1,8 +1,8 @@
 // Features and sets of them.
 //
-// A feature is a conjunction of tests; a test names a variable and the set of values it admits. The
-// canonical form: tests sorted by variable, one per variable, sets neither empty nor full. Two
-// features with the same tests are the same feature. A FeatureSet keeps distinct features, in the
+// A feature holds on a row when each of its tests does; a test "X_v in S" looks at one variable. The
+// canonical form has its tests in the order of the variables, no variable twice, and no S that is
+// empty or everything; equal forms are one feature. A FeatureSet keeps distinct features, in the
 // order in which they first came, in flat arrays: eight bytes a test. Value sets are interned; the
 // set {v} has number v, so with binary variables a test is simply (variable, value).
 //
@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <span>
 #include <utility>
@@ -126,12 +127,12 @@ class FeatureSetBuilder {
   static constexpr FeatureId kEmpty = ~FeatureId{0};
 
   void check_variable(Variable v) const {
-    require(v < set_.schema_.n_variables(), "feature ", size(), ": variable ", v,
-            " does not exist; expected 0 to ", set_.schema_.n_variables() - 1);
+    require(v < set_.schema_.n_variables(), "variable ", v, " does not exist; there are ",
+            set_.schema_.n_variables());
   }
   void check_value(Variable v, Value value) const {
-    require(value < set_.schema_.cardinality(v), "feature ", size(), ": variable ", v,
-            " has no value ", value, "; expected 0 to ", set_.schema_.cardinality(v) - 1);
+    require(value < set_.schema_.cardinality(v), "variable ", v, " has no value ", value,
+            "; expected 0 to ", set_.schema_.cardinality(v) - 1);
   }
   ValueSetId intern(const std::vector<Value>& values);
   bool intersect_repeated();

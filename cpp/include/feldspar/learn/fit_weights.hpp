@@ -35,6 +35,7 @@ struct Penalty {
   double precision() const noexcept { return 1.0 / (prior_sd * prior_sd); }
   void check() const {
     require(prior_sd > 0, "prior_sd must be positive, got ", prior_sd);
+    require(std::isfinite(precision()), "prior_sd is too small to compute with: ", prior_sd);
     require(l1 >= 0 && std::isfinite(l1), "l1 must be finite and not negative, got ", l1);
   }
 };
@@ -95,6 +96,7 @@ inline WeightFit fit_one(PseudoLikelihood& likelihood, const Penalty& penalty,
   const Eigen::VectorXd l1 = penalty.l1 * coordinates.scale();
   Eigen::VectorXd z0, weights;
   coordinates.to_coordinates(start, z0);
+  require(z0.allFinite(), "initial_weights: some are too large to compute with");
   WeightFit fit;
   fit.penalty = penalty;
   fit.run = minimize(objective, z0, l1, optimize, execution);

@@ -1,9 +1,9 @@
 // What a model says of complete rows: the conditional distribution of every variable given all the
 // others, and the unnormalised log-probability (log-potential) of the row.
 //
-//   log P(X_v = a | rest) = s_a - log sum_b exp(s_b),   s_a = sum of w_j over the features j that
-//   test v,
-//                                                       admit a, and whose other tests hold
+//   log P(X_v = a | rest) = s_a - log sum_b exp(s_b),
+//
+// s_a being the sum of w_j over the features j that test v, admit a, and whose other tests hold.
 //
 // Per feature, the rows on which all tests but one hold come from prefix and suffix intersections
 // of packed rows: O(tests * rows / 64) word operations plus one addition for each row found. Rows
@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -87,7 +86,7 @@ void for_each_block(const Schema& schema, std::span<const std::int32_t> codes,
     const std::size_t first = b * kBlockRows, here = std::min(kBlockRows, n_rows - first);
     work(first, PackedColumns(schema, codes.subspan(first * n_variables, here * n_variables)));
   });
-  if (execution.monitor != nullptr && execution.monitor->stopped()) throw Interrupted();
+  execution.throw_if_stopped();
 }
 
 // Calls use(first_row, rows, log-conditionals of these rows) for blocks of rows, in parallel.

@@ -1,4 +1,5 @@
-// The model: P(x) = exp(sum_j w_j f_j(x)) / Z, a feature set with a weight for each feature.
+// A Markov network: a feature set with a weight for each feature. The weights of the features that
+// hold on a state x add up to log P(x), but for a constant.
 #pragma once
 
 #include <cmath>

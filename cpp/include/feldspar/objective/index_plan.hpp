@@ -7,12 +7,14 @@
 // gradient; the constants were measured with bench/cpp/bench_pll and only their ratios matter.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <unordered_set>
 #include <vector>
 
 #include <feldspar/base/bits.hpp>
+#include <feldspar/base/execution.hpp>
 #include <feldspar/base/hash.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/dataset.hpp>
@@ -36,8 +38,8 @@ struct IndexPlan {
   std::size_t n_tiles = 0;
 };
 
-// `wide`, when given, overrules the estimate: true puts every context into the wide index that can
-// be there, false none. For tests and benchmarks.
+// `wide` other than by_cost overrules the estimate: every context that can be goes into the wide
+// index, or none. For tests and benchmarks.
 struct PlanOptions {
   enum class Wide { by_cost, always, never } wide = Wide::by_cost;
 };
@@ -79,12 +81,14 @@ struct Candidates {
 
 // Contexts that serve a large enough share of the columns, and what they would cost.
 inline Candidates find_candidates(const FeatureSet& features, const ContextTable& table,
-                                  const Dataset& data, std::size_t n_columns, double min_users) {
+                                  const Dataset& data, std::size_t n_columns, double min_users,
+                                  const Execution& execution) {
   Candidates found;
   std::vector<std::uint64_t> row_hash(data.n_rows(), 0);
   std::vector<Word> rows(data.columns().n_words());
   for (ContextId c = 1; c < table.size(); ++c) {
     if (table.n_users(c) < min_users) continue;
+    execution.poll_or_throw();
     found.contexts.push_back(c);
     table.match(features, data.columns(), c, rows);
     const std::uint64_t mark = mix_bits(c);
@@ -112,7 +116,8 @@ inline Candidates find_candidates(const FeatureSet& features, const ContextTable
 }  // namespace detail
 
 inline IndexPlan plan_index(const FeatureSet& features, const ContextTable& table,
-                            const Dataset& data, const PlanOptions& options = {}) {
+                            const Dataset& data, const PlanOptions& options = {},
+                            const Execution& execution = {}) {
   const Schema& schema = features.schema();
   IndexPlan narrow;
   narrow.columns.assign(schema.n_variables(), {});
@@ -127,7 +132,7 @@ inline IndexPlan plan_index(const FeatureSet& features, const ContextTable& tabl
   const double min_users =
       forced ? 1.0 : padded * detail::kWideLaneCost / detail::kNarrowLookupCost;
   const detail::Candidates found =
-      detail::find_candidates(features, table, data, n_columns, min_users);
+      detail::find_candidates(features, table, data, n_columns, min_users, execution);
   if (found.contexts.empty()) return narrow;
 
   const auto n_rows = static_cast<double>(data.n_rows());

@@ -5,8 +5,10 @@
 // the margins with its derivative. `Counts` versions take, for each row, how much weight each value
 // has there.
 //
-//   binary:  n1 log s(m) + n0 log s(-m),          derivative n1 - (n1 + n0) s(m),   s(m) = 1 / (1 +
-//   e^-m) general: sum_k n_k m_k - n log(1 + sum e^m),  derivative n_k - n e^m_k / (1 + sum e^m)
+//   binary:   n1 log s(m) + n0 log s(-m),           derivative n1 - (n1 + n0) s(m)
+//   general:  sum_k n_k m_k - n log(1 + sum e^m),   derivative n_k - n e^m_k / (1 + sum e^m)
+//
+// with s(m) = 1 / (1 + e^-m).
 #pragma once
 
 #include <algorithm>
@@ -69,8 +71,8 @@ struct LogisticCountsKernel {
 // weight should be neighbours: the sum of log(1 + e) over a run of them is taken as the logarithm
 // of one product.
 struct LogisticTileKernel {
-  static constexpr std::size_t kMaxRun =
-      128;  // factors are at most 2, so a product stays far below overflow
+  // Factors are at most 2, so that a product of so many stays far from overflow.
+  static constexpr std::size_t kMaxRun = 128;
 
   // margins: rows x kLanes; observed: bit k of a row's word is the value in column k; lane_scale: 1
   // for columns in use, 0 for padding.

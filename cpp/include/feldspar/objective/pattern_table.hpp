@@ -5,9 +5,8 @@
 // active on a row is a *pattern*, and rows share patterns. Patterns form a tree: a pattern is its
 // parent plus one context, so
 //
-//   value(entry) = value(parent) + u[context]             (one addition for each pattern, then)
-//   (A u)[r]     = sum over the groups of value(entry of r in that group)   (one lookup for each
-//   group)
+//   value(entry) = value(parent) + u[context]                                 one addition a pattern
+//   (A u)[r]     = sum over the groups of value(r's entry in the group)       one lookup a group
 //
 // and backwards the same with additions turned round. For dense contexts this is the method of the
 // Four Russians (about log2(rows) contexts for one lookup); for the nested and exclusive contexts

@@ -10,7 +10,7 @@
 // So w = P z with P sparse and unit triangular. A feature is centred only if all its parts are in
 // the model; otherwise its coordinate is its own weight. On top of that coordinates are scaled so
 // that their curvatures differ less. On the benchmark data this cuts L-BFGS iterations by 2 to 6
-// (bench/README.md).
+// (docs/decisions/0005).
 //
 // The L1 penalty is separable in w, not in z: with it, only the scaling may be used (`centred` =
 // false).
@@ -22,12 +22,16 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include <Eigen/Core>
 
 #include <feldspar/base/bits.hpp>
+#include <feldspar/base/execution.hpp>
+#include <feldspar/base/parallel.hpp>
 #include <feldspar/base/types.hpp>
+#include <feldspar/data/counts.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/feature/context_table.hpp>
 #include <feldspar/feature/feature_lookup.hpp>
@@ -39,7 +43,8 @@ namespace feldspar {
 class FeatureGeometry {
  public:
   FeatureGeometry() = default;
-  FeatureGeometry(const FeatureSet& features, const ContextTable& table, const Dataset& data);
+  FeatureGeometry(const FeatureSet& features, const ContextTable& table, const Dataset& data,
+                  const Execution& execution = {});
 
   std::size_t n_features() const noexcept { return n_features_; }
 
@@ -91,34 +96,46 @@ class Preconditioner {
   Eigen::VectorXd scale_;
 };
 
-inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const ContextTable& table,
-                                        const Dataset& data)
-    : n_features_(features.size()) {
+namespace detail {
+
+// How often each test holds, in the order of the tests; a little off 0 and 1 so that no variance
+// vanishes.
+inline std::vector<double> test_shares(const FeatureSet& features, const Dataset& data,
+                                       const WeightedCounter& counter) {
+  std::unordered_map<std::uint64_t, double> known;
   std::vector<Word> rows(data.columns().n_words());
-  const auto weight_of = [&](std::span<const Word> members) {
-    double sum = 0;
-    for_each_bit(members, [&](std::size_t r) { sum += data.weights()[r]; });
-    return sum;
-  };
-  // How often each test holds, by (variable, value set); a little off 0 and 1 so that no variance
-  // vanishes.
-  std::vector<std::vector<double>> share_of(data.n_variables(),
-                                            std::vector<double>(features.n_value_sets(), -1.0));
-  std::vector<double> share;
+  std::vector<double> shares;
   for (const Test test : features.tests()) {
-    double& known = share_of[test.variable][test.values];
-    if (known < 0) {
+    const auto [place, fresh] =
+        known.try_emplace((static_cast<std::uint64_t>(test.variable) << 32) | test.values);
+    if (fresh) {
       fill_bits(rows, data.n_rows());
       data.columns().intersect(test.variable, features.values(test.values), rows);
-      known = (weight_of(rows) + 0.5) / (data.total_weight() + 1.0);
+      place->second = (counter.count(rows) + 0.5) / (data.total_weight() + 1.0);
     }
-    share.push_back(known);
+    shares.push_back(place->second);
   }
+  return shares;
+}
+
+}  // namespace detail
+
+inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const ContextTable& table,
+                                        const Dataset& data, const Execution& execution)
+    : n_features_(features.size()) {
+  const WeightedCounter counter(data);
+  const std::vector<double> share = detail::test_shares(features, data, counter);
   std::vector<double> support(table.size());
-  for (ContextId c = 0; c < table.size(); ++c) {
-    table.match(features, data.columns(), c, rows);
-    support[c] = weight_of(rows);
-  }
+  constexpr std::size_t kContexts = 256;  // a task's share
+  parallel_for((table.size() + kContexts - 1) / kContexts, execution, [&](std::size_t task) {
+    std::vector<Word> rows(data.columns().n_words());
+    const std::size_t last = std::min(table.size(), (task + 1) * kContexts);
+    for (std::size_t c = task * kContexts; c < last; ++c) {
+      table.match(features, data.columns(), static_cast<ContextId>(c), rows);
+      support[c] = counter.count(rows);
+    }
+  });
+  execution.throw_if_stopped();
 
   const FeatureLookup lookup(features);
   for (FeatureId f = 0; f < features.size(); ++f) {
@@ -142,8 +159,7 @@ inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const Contex
 
 inline void FeatureGeometry::add_parts(const FeatureSet& features, const FeatureLookup& lookup,
                                        FeatureId f, std::span<const double> share) {
-  constexpr std::size_t kMaxTests =
-      6;  // 62 parts; longer features rarely have all theirs in a model
+  constexpr std::size_t kMaxTests = 6;  // 62 parts; longer features rarely have all theirs
   const auto tests = features[f];
   const std::size_t first_part = parts_.size();
   bool complete = tests.size() <= kMaxTests;
@@ -172,8 +188,8 @@ inline Preconditioner::Preconditioner(const FeatureGeometry& geometry, double pr
   scale_.resize(static_cast<Eigen::Index>(geometry.n_features()));
   double log_total = 0;
   for (FeatureId f = 0; f < geometry.n_features(); ++f) {
-    double squared_length =
-        1;  // of the coordinate's direction among the weights, where the prior lives
+    // Of the coordinate's direction among the weights, where the prior lives.
+    double squared_length = 1;
     if (centred)
       for (const auto& part : geometry.parts(f))
         squared_length += part.coefficient * part.coefficient;

@@ -160,18 +160,18 @@ inline PseudoLikelihood::PseudoLikelihood(const FeatureSet& features, const Data
   require(features.schema() == data.schema(),
           "features and data: their variables or numbers of values differ");
   const ContextTable table(features);
-  const IndexPlan plan = plan_index(features, table, data, options);
+  const IndexPlan plan = plan_index(features, table, data, options, execution);
   n_contexts_ = table.size();
   slots_ = SlotMap(features, table, plan);
   for (Variable v = 0; v < data.n_variables(); ++v) {
     is_wide_.push_back(plan.columns[v].is_wide());
     width_.push_back(data.schema().cardinality(v) - 1u);
   }
-  wide_ = WideIndex(features, table, data, plan.wide_contexts);
+  wide_ = WideIndex(features, table, data, plan.wide_contexts, execution);
   build_narrow(features, table, data, execution);
   build_tiles(data, plan);
   cut_rows(data.n_rows());
-  geometry_ = FeatureGeometry(features, table, data);
+  geometry_ = FeatureGeometry(features, table, data, execution);
   u_.resize(slots_.n_slots());
   du_.resize(slots_.n_slots());
 }
@@ -191,7 +191,7 @@ inline void PseudoLikelihood::build_narrow(const FeatureSet& features, const Con
     if (has_exchange(v)) mixed_.push_back(v);
     if (!is_wide_[v] && width_[v] > 0) narrow_only_.push_back(v);
   }
-  if (execution.monitor != nullptr && execution.monitor->stopped()) throw Interrupted();
+  execution.throw_if_stopped();
 }
 
 inline void PseudoLikelihood::build_tiles(const Dataset& data, const IndexPlan& plan) {
@@ -233,6 +233,8 @@ inline double PseudoLikelihood::value_and_gradient(std::span<const double> weigh
                                                    const Execution& execution) {
   require(weights.size() == n_features_, "weights: got ", weights.size(), " for ", n_features_,
           " features");
+  require(gradient.size() == n_features_, "gradient: got room for ", gradient.size(), " of ",
+          n_features_, " features");
   const std::lock_guard evaluation(evaluation_mutex_);
   slots_.spread(weights, u_);
 
@@ -247,7 +249,7 @@ inline double PseudoLikelihood::value_and_gradient(std::span<const double> weigh
   for (std::size_t t = 0; t < tiles_.size(); ++t) add_row_blocks(t);
   parallel_for(mixed_.size(), execution,
                [&](std::size_t i) { collect_narrow_gradient(mixed_[i]); });
-  if (execution.monitor != nullptr && execution.monitor->stopped()) throw Interrupted();
+  execution.throw_if_stopped();
   for (std::size_t j = 0; j < n_features_; ++j)
     gradient[j] = slots_.collect(du_, static_cast<FeatureId>(j));
   return value;

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include <feldspar/base/execution.hpp>
 #include <feldspar/base/pack.hpp>
 #include <feldspar/base/simd.hpp>
 #include <feldspar/base/types.hpp>
@@ -37,7 +38,7 @@ class WideIndex {
  public:
   WideIndex() = default;
   WideIndex(const FeatureSet& features, const ContextTable& table, const Dataset& data,
-            std::span<const ContextId> contexts);
+            std::span<const ContextId> contexts, const Execution& execution = {});
 
   std::size_t n_contexts() const noexcept { return n_contexts_; }
   std::span<const WideBlock> blocks() const noexcept { return blocks_; }
@@ -190,7 +191,8 @@ inline std::vector<WideBlock> cut_into_blocks(const PatternTable& patterns, std:
 }  // namespace detail
 
 inline WideIndex::WideIndex(const FeatureSet& features, const ContextTable& table,
-                            const Dataset& data, std::span<const ContextId> contexts)
+                            const Dataset& data, std::span<const ContextId> contexts,
+                            const Execution& execution)
     : n_contexts_(contexts.size()) {
   constexpr double kEntryCost = 2.0;
   // A group larger than this would crowd the block; on dense data it also bounds the group at about
@@ -199,6 +201,7 @@ inline WideIndex::WideIndex(const FeatureSet& features, const ContextTable& tabl
   PatternTableBuilder builder(data.n_rows(), kEntryCost, kMaxGroup);
   std::vector<Word> rows(data.columns().n_words());
   for (std::size_t c = 0; c < contexts.size(); ++c) {
+    execution.poll_or_throw();
     table.match(features, data.columns(), contexts[c], rows);
     builder.add(static_cast<std::uint32_t>(c), rows);
   }

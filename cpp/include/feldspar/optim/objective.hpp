@@ -1,7 +1,7 @@
 // What can be minimised: a smooth function of a real vector that gives value and gradient together.
 //
-// THE L1 TERM NEVER ENTERS VALUE OR GRADIENT OF AN OBJECTIVE: OWL-QN adds it (owlqn.hpp). A
-// Gaussian prior is smooth and belongs to the objective.
+// AN OBJECTIVE KNOWS NOTHING OF AN L1 TERM, neither in value nor in gradient: that is the business
+// of owlqn.hpp. A Gaussian prior is smooth and belongs to the objective.
 #pragma once
 
 #include <concepts>

@@ -71,10 +71,11 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
     ) -> None:
         """Learn a Markov network from data.
 
-        TRAIN is a file, or a data set's name (with :valid or :test for another part of it).
+        TRAIN names a file or a data set, whose training part is used unless :valid or :test follows
+        its name.
 
-        Where a penalty is given several times, all combinations are learned from the training data
-        and the model with the best PLL on the validation data is kept.
+        Penalties may be repeated. Every combination of them is then learned, and what scores
+        highest on the validation data is written.
         """
         chosen = by_name[method]
         options = own_options(context, chosen, hyper_parameters)

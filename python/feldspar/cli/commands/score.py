@@ -30,7 +30,8 @@ Example:
 def score(model: Path, data: str, weights: str | None, n_jobs: int | None) -> None:
     """Score a model by its pseudo-log-likelihood.
 
-    DATA is a file, or a data set's name with :train, :valid or :test (test if left out).
+    DATA names a file or a data set, whose test part is used unless :train or :valid follows its
+    name.
 
     PLL sums log P(value | rest of the row) over the variables; NPLL is the same per variable.
     Printed are means over the examples, with their standard errors.
