@@ -4,7 +4,8 @@
 // A context in the wide index costs one lookup of all columns wherever it holds; in the narrow
 // indexes, one scalar lookup for each variable it serves. Wide variables give up the merging of
 // rows that their contexts cannot tell apart. The costs are estimated in cycles for one value and
-// gradient; the constants were measured with bench/cpp/bench_pll and only their ratios matter.
+// gradient; the constants are rough guesses, of which only the ratios matter. On the pairs of six
+// benchmark sets the choice they lead to was the faster one.
 #pragma once
 
 #include <algorithm>
