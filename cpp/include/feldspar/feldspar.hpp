@@ -27,6 +27,7 @@
 #include <feldspar/feature/flat_conjunctions.hpp>
 
 #include <feldspar/model/conditionals.hpp>
+#include <feldspar/model/decision_tree.hpp>
 #include <feldspar/model/markov_network.hpp>
 
 #include <feldspar/optim/lbfgs.hpp>
