@@ -10,6 +10,7 @@
 #include <feldspar/base/numeric.hpp>
 #include <feldspar/base/pack.hpp>
 #include <feldspar/base/parallel.hpp>
+#include <feldspar/base/random.hpp>
 #include <feldspar/base/simd.hpp>
 #include <feldspar/base/sliced_lists.hpp>
 #include <feldspar/base/types.hpp>
@@ -49,5 +50,7 @@
 #include <feldspar/objective/pseudo_likelihood.hpp>
 #include <feldspar/objective/slot_map.hpp>
 #include <feldspar/objective/wide_index.hpp>
+
+#include <feldspar/infer/evidence.hpp>
 
 #include <feldspar/learn/fit_weights.hpp>

@@ -29,4 +29,12 @@ class Schema {
   std::vector<Value> cardinalities_;
 };
 
+// Where each variable's values start in a row of marginals or conditionals, plus the
+// end.
+inline std::vector<std::size_t> value_offsets(const Schema& schema) {
+  std::vector<std::size_t> offsets{0};
+  for (const Value c : schema.cardinalities()) offsets.push_back(offsets.back() + c);
+  return offsets;
+}
+
 }  // namespace feldspar

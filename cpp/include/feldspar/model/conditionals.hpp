@@ -26,13 +26,6 @@
 
 namespace feldspar {
 
-// Where each variable's values start in a row of conditionals, plus the end.
-inline std::vector<std::size_t> value_offsets(const Schema& schema) {
-  std::vector<std::size_t> offsets{0};
-  for (const Value c : schema.cardinalities()) offsets.push_back(offsets.back() + c);
-  return offsets;
-}
-
 namespace detail {
 
 inline constexpr std::size_t kBlockRows = 1024;
