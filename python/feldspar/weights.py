@@ -6,18 +6,21 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
 from feldspar._jobs import resolve_jobs
-from feldspar._progress import ProgressCallback, progress_bar
+from feldspar._progress import progress_bar
 from feldspar.features import Conjunction, FeatureSet, core_dataset, core_float, core_int
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
 from feldspar.training import TrainingReport
+
+if TYPE_CHECKING:
+    from typing import Self
 
 OnInterrupt = Literal["return", "raise"]
 
@@ -58,11 +61,24 @@ class PseudoLikelihood:
         n_jobs: int | None = None,
     ) -> None:
         started = time.perf_counter()
-        table, self._features = table_and_features(features, X, sample_weight)
+        table, feature_set = table_and_features(features, X, sample_weight)
+        self._index(feature_set, core_dataset(table), n_jobs, started)
+
+    @classmethod
+    def _of_core(
+        cls, features: FeatureSet, dataset: _core.Dataset, n_jobs: int | None = None
+    ) -> Self:
+        """Index features on data that are merged already, for those who index them often."""
+        likelihood = cls.__new__(cls)
+        likelihood._index(features, dataset, n_jobs, time.perf_counter())
+        return likelihood
+
+    def _index(
+        self, features: FeatureSet, dataset: _core.Dataset, n_jobs: int | None, started: float
+    ) -> None:
+        self._features = features
         self.n_jobs = n_jobs
-        self._core = _core.PseudoLikelihood(
-            self._features._core, core_dataset(table), resolve_jobs(n_jobs)
-        )
+        self._core = _core.PseudoLikelihood(features._core, dataset, resolve_jobs(n_jobs))
         self.index_seconds = time.perf_counter() - started
 
     @property
@@ -152,13 +168,12 @@ def learn_weights(
     started = time.perf_counter()
     penalties = _penalties([prior_sd], [l1])
     options = _options(max_iterations, tolerance, time_limit)
-    _check_on_interrupt(on_interrupt)
+    check_on_interrupt(on_interrupt)
     likelihood = PseudoLikelihood(features, X, sample_weight=sample_weight, n_jobs=n_jobs)
     _deduct(options, time.perf_counter() - started)
-    with progress_bar("weights", shown=verbose) as progress:
-        fits = _fit(likelihood, penalties, initial_weights, options, n_jobs, progress)
-    networks = _networks(likelihood, fits, on_interrupt)
-    _warn_unless_converged(networks)
+    networks = _fit(likelihood, penalties, initial_weights, options, n_jobs, verbose)
+    raise_interrupted(networks, on_interrupt)
+    warn_unless_converged(networks)
     return networks[0]
 
 
@@ -198,14 +213,29 @@ def learn_weight_path(
     started = time.perf_counter()
     penalties = _penalties(prior_sd, l1)
     options = _options(max_iterations, tolerance, time_limit)
-    _check_on_interrupt(on_interrupt)
+    check_on_interrupt(on_interrupt)
     likelihood = _likelihood(features, X, sample_weight, n_jobs)
     _deduct(options, time.perf_counter() - started)
-    with progress_bar("weights", shown=verbose) as progress:
-        fits = _fit(likelihood, penalties, initial_weights, options, n_jobs, progress)
-    networks = _networks(likelihood, fits, on_interrupt)
-    _warn_unless_converged(networks)
+    networks = _fit(likelihood, penalties, initial_weights, options, n_jobs, verbose)
+    raise_interrupted(networks, on_interrupt)
+    warn_unless_converged(networks)
     return networks
+
+
+def fit_path(
+    likelihood: PseudoLikelihood,
+    *,
+    prior_sd: Sequence[float | None],
+    initial_weights: npt.ArrayLike | None,
+    max_iterations: int,
+    tolerance: float,
+    time_limit: float | None,
+    verbose: bool,
+) -> list[MarkovNetwork]:
+    """Do what `learn_weight_path` does, for learners: no warnings, the reports tell it all."""
+    penalties = _penalties(prior_sd, 0.0)
+    options = _options(max_iterations, tolerance, time_limit)
+    return _fit(likelihood, penalties, initial_weights, options, None, verbose)
 
 
 def _likelihood(
@@ -283,7 +313,8 @@ def _deduct(options: _core.FitWeightsOptions, seconds: float) -> None:
     options.max_seconds = max(options.max_seconds - seconds, _LEAST_SECONDS)
 
 
-def _check_on_interrupt(on_interrupt: str) -> None:
+def check_on_interrupt(on_interrupt: str) -> None:
+    """Refuse what is no way to answer Ctrl-C."""
     if on_interrupt not in ("return", "raise"):
         raise ValueError(f"on_interrupt must be 'return' or 'raise', got {on_interrupt!r}")
 
@@ -303,23 +334,26 @@ def _fit(
     initial_weights: npt.ArrayLike | None,
     options: _core.FitWeightsOptions,
     n_jobs: int | None,
-    progress: ProgressCallback | None,
-) -> list[_core.WeightFit]:
+    verbose: bool,
+) -> list[MarkovNetwork]:
     start = (
         None
         if initial_weights is None
         else _vector("initial_weights", initial_weights, len(likelihood.features))
     )
     threads = resolve_jobs(likelihood.n_jobs if n_jobs is None else n_jobs)
-    return _core.fit_weight_path(likelihood._core, penalties, start, options, threads, progress)
-
-
-def _networks(
-    likelihood: PseudoLikelihood, fits: list[_core.WeightFit], on_interrupt: OnInterrupt
-) -> list[MarkovNetwork]:
-    if on_interrupt == "raise" and any(fit.status == "interrupted" for fit in fits):
-        raise KeyboardInterrupt
+    with progress_bar("weights", shown=verbose) as progress:
+        fits = _core.fit_weight_path(likelihood._core, penalties, start, options, threads, progress)
     return [_network(likelihood, fit) for fit in fits]
+
+
+def raise_interrupted(networks: Iterable[MarkovNetwork], on_interrupt: OnInterrupt) -> None:
+    """Raise after an interruption, where that was asked for."""
+    reports = (network.training_ for network in networks)
+    if on_interrupt == "raise" and any(
+        r is not None and r.status == "interrupted" for r in reports
+    ):
+        raise KeyboardInterrupt
 
 
 def _network(likelihood: PseudoLikelihood, fit: _core.WeightFit) -> MarkovNetwork:
@@ -344,7 +378,7 @@ def _network(likelihood: PseudoLikelihood, fit: _core.WeightFit) -> MarkovNetwor
     return network
 
 
-def _warn_unless_converged(networks: Iterable[MarkovNetwork]) -> None:
+def warn_unless_converged(networks: Iterable[MarkovNetwork]) -> None:
     """Warn at the line that called the function that calls this one."""
     for network in networks:
         report = network.training_

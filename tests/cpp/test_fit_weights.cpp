@@ -192,6 +192,14 @@ TEST_CASE("the tolerance bounds the distance to the optimal objective") {
   }
 }
 
+TEST_CASE("L-BFGS remembers fewer pairs where they would fill the memory, never more than asked") {
+  CHECK(detail::affordable_memory(20, 1000) == 20);
+  CHECK(detail::affordable_memory(20, 928510) == 9);
+  CHECK(detail::affordable_memory(20, Eigen::Index{1} << 40) == 5);
+  CHECK(detail::affordable_memory(3, Eigen::Index{1} << 40) == 3);
+  CHECK(detail::affordable_memory(20, 0) == 20);
+}
+
 TEST_CASE("however the features are indexed, the optimum is the same") {
   const Problem problem = mixed_problem();
   const Dataset data = problem.dataset();

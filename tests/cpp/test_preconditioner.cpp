@@ -138,6 +138,20 @@ TEST_CASE("a feature is centred exactly when all its parts are there") {
   }
 }
 
+TEST_CASE("nothing is centred where features outnumber the variables of all rows") {
+  const FeatureSet features = complete_features(4, 3);  // 14
+  const auto geometry_on = [&](std::vector<std::int32_t> codes) {
+    return geometry_of(features, Dataset::merge(binary_schema(4), codes));
+  };
+  const FeatureGeometry enough = geometry_on({0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 0});
+  const FeatureGeometry few = geometry_on({0, 0, 0, 0, 0, 1, 0, 1, 1, 0, 1, 1});
+  for (FeatureId f = 0; f < features.size(); ++f) {
+    CHECK(enough.parts(f).empty() == (features[f].size() == 1));
+    CHECK(few.parts(f).empty());
+    CHECK(few.centred_curvature()[f] == doctest::Approx(few.curvature()[f]));
+  }
+}
+
 TEST_CASE("weights are those of the expanded products of centred tests") {
   // sum_f z_f * scale_f * product over f's tests of (test - q) equals sum_S w_S * product of tests,
   // up to a constant that no conditional sees: differences between rows are equal.

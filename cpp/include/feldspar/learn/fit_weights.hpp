@@ -43,7 +43,7 @@ struct Penalty {
 struct FitWeightsOptions {
   int max_iterations = 1000;
   double tolerance = 1e-7;  // of the mean objective, see above
-  int memory = 20;          // pairs that L-BFGS remembers
+  int memory = 20;          // most pairs that L-BFGS remembers
   double max_seconds = std::numeric_limits<double>::infinity();
 
   void check() const {
@@ -63,6 +63,14 @@ struct WeightFit {
 };
 
 namespace detail {
+
+// The pairs are read twice an iteration. Where they outgrow every cache, fewer of them are faster:
+// reading 20 pairs for a million weights takes as long as an evaluation.
+inline int affordable_memory(int most, Eigen::Index dimension) {
+  constexpr Eigen::Index kDoubles = Eigen::Index{1} << 24;  // 128 MiB
+  const Eigen::Index pairs = kDoubles / (2 * std::max<Eigen::Index>(1, dimension));
+  return static_cast<int>(std::clamp<Eigen::Index>(pairs, std::min(most, 5), most));
+}
 
 // Largest component of the subgradient of smallest norm.
 inline double subgradient_norm(const Eigen::VectorXd& weights, const Eigen::VectorXd& gradient,
@@ -89,7 +97,7 @@ inline WeightFit fit_one(PseudoLikelihood& likelihood, const Penalty& penalty,
   OptimizeOptions optimize;
   optimize.max_iterations = options.max_iterations;
   optimize.max_evaluations = std::numeric_limits<int>::max();
-  optimize.memory = options.memory;
+  optimize.memory = affordable_memory(options.memory, objective.dimension());
   optimize.max_seconds = options.max_seconds;
   // half the squared length of the gradient = tolerance * total, spread over all components
   optimize.gradient_tolerance = std::sqrt(2 * options.tolerance * total / dimension);

@@ -9,8 +9,9 @@
 //
 // So w = P z with P sparse and unit triangular. A feature is centred only if all its parts are in
 // the model; otherwise its coordinate is its own weight. On top of that coordinates are scaled so
-// that their curvatures differ less. docs/decisions/0005 has the measurements: fewer L-BFGS
-// iterations in most cases tried, more where features outnumber what the data can tell.
+// that their curvatures differ less. Where features outnumber the observations (a variable of a
+// row each) the prior shapes the objective as much as the data do, and it is even in the weights
+// themselves: nothing is centred then. docs/decisions/0005 has the measurements.
 //
 // The L1 penalty is separable in w, not in z: with it, only the scaling may be used (`centred` =
 // false).
@@ -137,6 +138,7 @@ inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const Contex
   });
   execution.throw_if_stopped();
 
+  const bool centre = features.size() <= data.n_rows() * data.n_variables();
   const FeatureLookup lookup(features);
   for (FeatureId f = 0; f < features.size(); ++f) {
     const std::size_t first = features.first_test(f), n = features[f].size();
@@ -146,7 +148,8 @@ inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const Contex
       product *= share[t] * (1 - share[t]);
     }
     curvature_.push_back(own);
-    add_parts(features, lookup, f, std::span(share).subspan(first, n));
+    if (centre) add_parts(features, lookup, f, std::span(share).subspan(first, n));
+    begin_.push_back(parts_.size());
     const bool centred = begin_[f + 1] > begin_[f] || n == 1;
     centred_curvature_.push_back(centred ? static_cast<double>(n) * data.total_weight() * product
                                          : own);
@@ -178,7 +181,6 @@ inline void FeatureGeometry::add_parts(const FeatureSet& features, const Feature
     if (complete) parts_.push_back({*found, coefficient});
   }
   if (!complete) parts_.resize(first_part);
-  begin_.push_back(parts_.size());
 }
 
 inline Preconditioner::Preconditioner(const FeatureGeometry& geometry, double precision,

@@ -1,0 +1,146 @@
+"""What every learner of Markov networks is: a scikit-learn estimator with a network inside."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from feldspar.learners._clock import Clock
+from feldspar.learners._search import Search, TrainingData, WeightSettings
+from feldspar.table import RandomState
+from feldspar.weights import OnInterrupt, check_on_interrupt, listed, warn_unless_converged
+
+# The standard deviations of the weights' prior that the papers try.
+PRIOR_SDS = (100.0, 10.0, 1.0, 0.1)
+
+
+class MarkovLearner(BaseEstimator):  # type: ignore[misc]
+    """Fits Markov networks: reads the data, searches, keeps the best network.
+
+    A parameter named in `_tuned` is one value or a list of values to try. A subclass says in
+    `_search` what is tried; it need not look after time limits, interruptions or warnings.
+
+    Attributes
+    ----------
+    network_ : MarkovNetwork
+        The best network.
+    best_params_ : dict
+        The settings it was learned with, of those that were tried.
+    trials_ : list of dict
+        A row for each trial, ready for ``pandas.DataFrame``: ``stage`` (``"structure"`` or
+        ``"weights"``), the settings, ``valid_pll``, ``n_features``, ``seconds``.
+    fit_seconds_ : dict
+        Seconds of ``"structure"``, ``"weights"`` and ``"total"``.
+    schema_ : Schema
+    n_features_in_ : int
+        Number of variables.
+    """
+
+    # The names of the parameters that may be lists of values to try.
+    _tuned: ClassVar[tuple[str, ...]] = ("prior_sd",)
+
+    prior_sd: Any
+    max_iterations: int
+    tolerance: float
+    time_limit: float | None
+    random_state: RandomState
+    n_jobs: int | None
+    verbose: bool
+    on_interrupt: OnInterrupt
+
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        X_valid: object = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn a network.
+
+        Parameters
+        ----------
+        X : table, frame or array
+            The rows to learn from, without missing values.
+        y : None
+            Ignored.
+        X_valid : table, frame or array, optional
+            The rows to choose among settings by. If there is a choice to make and they are left
+            out, a tenth of ``X`` is held out.
+        sample_weight : array of float, optional
+            How much each row of ``X`` counts.
+        """
+        check_on_interrupt(self.on_interrupt)
+        clock = Clock(self.time_limit)
+        data = TrainingData.of(
+            X,
+            X_valid,
+            sample_weight,
+            has_choice=self._has_choice(),
+            random_state=self.random_state,
+        )
+        search = Search(data, clock)
+        try:
+            self._search(search)
+        except KeyboardInterrupt:
+            if self.on_interrupt == "raise" or search.network is None:
+                raise
+            warnings.warn("interrupted; the best network so far is kept", stacklevel=2)
+        assert search.network is not None  # a search that ends has tried something
+        self.network_ = search.network
+        self.best_params_ = search.params
+        self.trials_ = search.trials
+        self.fit_seconds_ = clock.seconds()
+        self.schema_ = data.train.schema
+        self.n_features_in_ = len(self.schema_)
+        self.network_.metadata["learner"] = {"name": type(self).__name__, **search.params}
+        warn_unless_converged([self.network_])
+        return self
+
+    @abstractmethod
+    def _search(self, search: Search) -> None:
+        """Try the settings there are, offering networks to the search."""
+
+    def score(
+        self, X: object, y: object = None, sample_weight: npt.ArrayLike | None = None
+    ) -> float:
+        """Return the mean pseudo-log-likelihood per row."""
+        check_is_fitted(self, "network_")
+        return self.network_.score(X, sample_weight=sample_weight, n_jobs=self.n_jobs)
+
+    def score_samples(self, X: object) -> npt.NDArray[np.float64]:
+        """Return the pseudo-log-likelihood of each row."""
+        check_is_fitted(self, "network_")
+        return self.network_.score_samples(X, n_jobs=self.n_jobs)
+
+    def _choices(self, name: str) -> list[Any]:
+        """Return the values of a parameter to try, in the order given."""
+        values = listed(getattr(self, name))
+        if not values:
+            raise ValueError(f"{name}: expected a value or several, got none")
+        return values
+
+    def _has_choice(self) -> bool:
+        return any(len(self._choices(name)) > 1 for name in self._tuned)
+
+    def _weight_settings(self) -> WeightSettings:
+        return WeightSettings(
+            prior_sd=self._choices("prior_sd"),
+            max_iterations=self.max_iterations,
+            tolerance=self.tolerance,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+
+
+def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """Return a parameter that must be one of a few words."""
+    if value not in allowed:
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, allowed))}, got {value!r}")
+    return str(value)

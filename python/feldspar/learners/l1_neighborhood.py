@@ -1,0 +1,151 @@
+"""Neighbourhood selection by L1-penalised logistic regression (Ravikumar et al. 2010)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from feldspar.features import FeatureSet, core_float
+from feldspar.learners._base import PRIOR_SDS, MarkovLearner, one_of
+from feldspar.learners._logistic import C_VALUES, PathSettings, fit_path
+from feldspar.learners._search import Search
+from feldspar.table import RandomState
+from feldspar.weights import OnInterrupt
+
+RULES = ("or", "and")
+SELECTIONS = ("validation", "ebic")
+Selection = Literal["validation", "ebic"]
+
+
+class L1Neighborhood(MarkovLearner):
+    """Learns a pairwise Markov network: which variables interact, then the weights.
+
+    Each variable is predicted from all the others by L1-penalised logistic regression; variables
+    with non-zero weights are its neighbours. Two variables are joined if either is the other's
+    neighbour (``"or"``) or both are (``"and"``). The network has a feature for each non-zero value
+    and, per edge, for each pair of non-zero values.
+
+    Parameters
+    ----------
+    C : float or sequence of float
+        What the loss counts against the L1 penalty: ``C * loss + sum(abs(w))``. Smaller is sparser.
+    rule : {"or", "and"} or a sequence of both
+        When two variables are joined.
+    prior_sd : float, None or sequence of them
+        Standard deviation of the Gaussian prior on the network's weights.
+    selection : {"validation", "ebic"}
+        How ``C`` is chosen: one for all variables by the validation PLL of the network, or one for
+        each variable by the extended Bayesian information criterion on the training data.
+    gamma : float
+        Of the EBIC: how much it counts that there are many predictors to choose from; 0 is the BIC.
+    solver : {"coordinate", "owlqn"}
+        Of the regressions. Both find the same weights; the first is faster.
+    max_iterations, tolerance : int, float
+        Of learning the network's weights, as in :func:`feldspar.learn_weights`.
+    time_limit : float, optional
+        Seconds; when they are over, the best network so far is kept.
+    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
+        For rows held out; nothing else is random.
+    n_jobs : int, optional
+        Threads. The result does not depend on it.
+    verbose : bool
+        Show progress on a terminal.
+    on_interrupt : {"return", "raise"}
+        What Ctrl-C does: keep the best network so far, or raise.
+
+    References
+    ----------
+    P. Ravikumar, M. J. Wainwright and J. D. Lafferty. High-dimensional Ising model selection using
+    L1-regularized logistic regression. Annals of Statistics 38 (2010).
+    C. D. van Borkulo et al. A new method for constructing networks from binary data. Scientific
+    Reports 4 (2014), for the EBIC.
+
+    Examples
+    --------
+    >>> import feldspar as fs
+    >>> digits = fs.datasets.load("digits")
+    >>> learner = fs.L1Neighborhood(C=[0.01, 0.1], rule="and", prior_sd=1.0)
+    >>> learner = learner.fit(digits.train, X_valid=digits.valid)
+    >>> learner.best_params_["C"]
+    0.1
+    """
+
+    _tuned: ClassVar[tuple[str, ...]] = ("C", "rule", "prior_sd")
+
+    def __init__(
+        self,
+        *,
+        C: float | Sequence[float] = C_VALUES,
+        rule: str | Sequence[str] = RULES,
+        prior_sd: float | Sequence[float | None] | None = PRIOR_SDS,
+        selection: Selection = "validation",
+        gamma: float = 0.25,
+        solver: str = "coordinate",
+        max_iterations: int = 1000,
+        tolerance: float = 1e-5,
+        time_limit: float | None = None,
+        random_state: RandomState = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        on_interrupt: OnInterrupt = "return",
+    ) -> None:
+        self.C = C
+        self.rule = rule
+        self.prior_sd = prior_sd
+        self.selection = selection
+        self.gamma = gamma
+        self.solver = solver
+        self.max_iterations = max_iterations
+        self.tolerance = tolerance
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.on_interrupt = on_interrupt
+
+    def _has_choice(self) -> bool:
+        chosen_by_rows = ("rule", "prior_sd") if self.selection == "ebic" else self._tuned
+        return any(len(self._choices(name)) > 1 for name in chosen_by_rows)
+
+    def _search(self, search: Search) -> None:
+        one_of("selection", self.selection, SELECTIONS)
+        rules = [one_of("rule", rule, RULES) for rule in self._choices("rule")]
+        settings = self._weight_settings()
+        path = fit_path(
+            search,
+            PathSettings(
+                C=self._choices("C"), solver=self.solver, n_jobs=self.n_jobs, verbose=self.verbose
+            ),
+        )
+        tried: dict[bytes, dict[str, Any]] = {}
+        for params, choice in self._structures(path):
+            for rule in rules:
+                if search.clock.is_over and search.network is not None:
+                    return
+                started = time.perf_counter()
+                with search.clock.stage("structure"):
+                    edges = path.core.edges(choice, rule)
+                    core = path.core.features(choice, rule)
+                    features = FeatureSet._of_core(search.data.train.schema, core)
+                own = {**params, "rule": rule}
+                search.add_structure_trial(
+                    own,
+                    valid_pll=None,
+                    n_features=len(features),
+                    seconds=time.perf_counter() - started,
+                )
+                # Neighbouring values of C, and both rules, often give the same graph.
+                if edges.tobytes() not in tried:
+                    tried[edges.tobytes()] = own
+                    search.learn_weights(features, own, settings)
+
+    def _structures(self, path: Any) -> list[tuple[dict[str, Any], list[int]]]:
+        """Return the settings to try, each with the place on the path of every variable."""
+        n_variables = path.core.n_variables
+        if self.selection == "validation":
+            return [({"C": C}, [i] * n_variables) for i, C in enumerate(path.C)]
+        criterion = path.core.ebic(core_float("gamma", self.gamma))
+        return [({"gamma": self.gamma}, [int(i) for i in np.argmin(criterion, axis=1)])]
