@@ -18,6 +18,8 @@ except ImportError as error:  # a source tree without its compiled part
         "importing it from its source folder"
     ) from error
 
+from typing import TYPE_CHECKING
+
 from feldspar import datasets, optimize
 from feldspar.features import FeatureSet
 from feldspar.io.tabular import read_table, write_table
@@ -29,9 +31,16 @@ from feldspar.training import TrainingReport
 from feldspar.tuning import TunedWeights, tune_weights
 from feldspar.weights import PseudoLikelihood, learn_weight_path, learn_weights
 
+if TYPE_CHECKING:
+    from feldspar.learners import DTL1, DTSL, EdgeStability, L1Neighborhood, stability_selection
+
 __all__ = [
+    "DTL1",
+    "DTSL",
     "Conditionals",
+    "EdgeStability",
     "FeatureSet",
+    "L1Neighborhood",
     "MarkovNetwork",
     "PseudoLikelihood",
     "Schema",
@@ -46,6 +55,24 @@ __all__ = [
     "learn_weights",
     "optimize",
     "read_table",
+    "stability_selection",
     "tune_weights",
     "write_table",
 ]
+
+# Learners are scikit-learn estimators, and scikit-learn takes longer to import than all the rest.
+_LEARNERS = frozenset({"DTL1", "DTSL", "EdgeStability", "L1Neighborhood", "stability_selection"})
+
+
+def __getattr__(name: str) -> object:
+    """Import the learners when they are first asked for."""
+    if name not in _LEARNERS:
+        raise AttributeError(f"module 'feldspar' has no attribute {name!r}")
+    from feldspar import learners
+
+    return getattr(learners, name)
+
+
+def __dir__() -> list[str]:
+    """Name the learners too."""
+    return sorted({*globals(), *_LEARNERS})

@@ -420,7 +420,7 @@ class Table:
         if len(self) < 2:
             raise ValueError("a table of one row cannot be split")
         size = min(max(round(fraction * len(self)), 1), len(self) - 1)
-        order = _generator(random_state).permutation(len(self))
+        order = generator(random_state).permutation(len(self))
         return self[np.sort(order[:size])], self[np.sort(order[size:])]
 
     def _reweighted(self, sample_weight: npt.ArrayLike) -> Table:
@@ -440,7 +440,8 @@ def _infer_cardinalities(
     return [n if ls is None else len(ls) for n, ls in zip(seen, labels, strict=True)]
 
 
-def _generator(random_state: RandomState) -> np.random.Generator | np.random.RandomState:
+def generator(random_state: RandomState) -> np.random.Generator | np.random.RandomState:
+    """Return the source of random numbers that a ``random_state`` stands for."""
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return random_state
     return np.random.default_rng(random_state)

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,9 @@ import feldspar as fs
 from feldspar import demo
 from feldspar.cli import cli
 from feldspar.cli.commands.learn import learn_command
-from feldspar.cli.methods import METHODS, Method
+from feldspar.cli.methods import METHODS, Learned, Method, Task
 from feldspar.cli.sources import MODEL_SUFFIXES
 from feldspar.io import models
-from feldspar.tuning import TunedWeights
 
 RAIN = "rain,wind\nyes,gale\nyes,gale\nno,calm\nno,calm\nno,gale\nyes,calm\nno,calm\nyes,gale\n"
 QUICK = ["--min-support", "0"]
@@ -216,6 +215,7 @@ def test_learn_remembers_how(model: str) -> None:
     metadata = fs.MarkovNetwork.load(model).metadata
     assert metadata["learner"]["method"] == "conjunctions"
     assert metadata["learner"]["order"] == 2
+    assert metadata["learner"]["best_params"] == {"prior_sd": 1.0, "l1": 0.0}
     assert metadata["training"]["prior_sd"] == 1.0
 
 
@@ -225,7 +225,7 @@ def test_learn_keeps_what_validates_best(folder: Path) -> None:
     tried = [(trial["prior_sd"], trial["l1"]) for trial in result["trials"]]
     assert tried == [(0.01, 0), (0.01, 3), (None, 0), (None, 3)]
     # Validated on the training rows, no penalty is best.
-    assert (result["prior_sd"], result["l1"]) == (None, 0)
+    assert result["best_params"] == {"prior_sd": None, "l1": 0}
     assert result["valid_pll"] == max(trial["valid_pll"] for trial in result["trials"])
     assert fs.MarkovNetwork.load("a.json").score(fs.read_table("rain.csv")) == pytest.approx(
         result["valid_pll"], abs=1e-12
@@ -301,9 +301,9 @@ def test_learn_refuses_a_bad_prior(folder: Path, sd: str) -> None:
 
 
 def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
-    def learn(*_: object) -> TunedWeights:
-        table = fs.read_table("rain.csv")
-        return fs.tuning.tune_weights([[("rain", "yes")]], table)
+    def learn(task: Task, options: Mapping[str, Any]) -> Learned:
+        network = fs.learn_weights([[("rain", "yes")]], task.train)
+        return Learned(network, None, dict(options), {}, [])
 
     other = Method("other", "a second method", (click.Option(["--depth"], type=int),), learn)
     command = learn_command([*METHODS, other])
@@ -314,7 +314,7 @@ def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
     right = ["rain.csv", "--method", "other", "--depth", "3", "-o", "a.json"]
     assert runner.invoke(command, right).exit_code == 0
     learner = fs.MarkovNetwork.load("a.json").metadata["learner"]
-    assert learner == {"method": "other", "depth": 3}
+    assert learner == {"method": "other", "depth": 3, "best_params": {}}
 
 
 def test_the_reference_of_nltcs(

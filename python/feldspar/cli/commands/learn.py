@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +11,17 @@ import click
 from click.core import ParameterSource
 
 from feldspar.cli.flags import common_flags
-from feldspar.cli.methods import METHODS, Method, Task
+from feldspar.cli.methods import METHODS, Learned, Method, Task
 from feldspar.cli.output import emit, print_pairs, print_table
 from feldspar.cli.sources import ModelTarget, complete_source, is_data_set, read_source
 from feldspar.datasets import load
 from feldspar.table import Table
-from feldspar.tuning import TunedWeights
+
+_SHOWN_TRIALS = 20
 
 _EPILOG = """\b
 Example:
-  feldspar learn nltcs -o nltcs.json
+  feldspar learn nltcs --method dtsl -o nltcs.json
   feldspar learn rows.csv --valid more.csv --prior-sd 1 --prior-sd 0.3 -o model.mn
 """
 
@@ -74,17 +75,22 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
         TRAIN names a file or a data set, whose training part is used unless :valid or :test follows
         its name.
 
-        Penalties may be repeated. Every combination of them is then learned, and what scores
-        highest on the validation data is written.
+        Options that say so may be repeated. All their values are then tried, and what scores
+        highest on the validation data is written. In brackets: what is used, or tried, if an option
+        is not given.
         """
         chosen = by_name[method]
         options = own_options(context, chosen, hyper_parameters)
         started = time.perf_counter()
         task = Task(*_tables(train, valid, weights), seed, n_jobs)
-        tuned = chosen.learn(task, options)
-        tuned.network.metadata["learner"] = {"method": method, **options}
-        tuned.network.save(output)
-        result = _plain(tuned, task, output) | {"seconds": time.perf_counter() - started}
+        learned = chosen.learn(task, options)
+        learned.network.metadata["learner"] = {
+            "method": method,
+            **learned.settings,
+            "best_params": learned.best_params,
+        }
+        learned.network.save(output)
+        result = _plain(learned, task, output) | {"seconds": time.perf_counter() - started}
         emit(result, lambda: _show(result))
 
     # Shared options are the same object in several methods; a dict keeps the first of each.
@@ -93,13 +99,15 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
 
 
 def own_options(context: click.Context, method: Method, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a method's own options; it is an error to give those of another."""
+    """Return the method's options that were given; it is an error to give those of another."""
     own = {option.name for option in method.options}
     for parameter in context.command.params:
         name = parameter.name
         if name in values and name not in own and _is_given(context, name):
             raise click.UsageError(f"{parameter.opts[0]} is no option of --method {method.name}.")
-    return {name: value for name, value in values.items() if name in own}
+    return {
+        name: value for name, value in values.items() if name in own and value not in (None, ())
+    }
 
 
 def _is_given(context: click.Context, name: str) -> bool:
@@ -116,48 +124,57 @@ def _tables(train: str, valid: str | None, weights: str | None) -> tuple[Table, 
     return table, read_source(valid, part="valid", schema=table.schema, weights=weights)
 
 
-def _plain(tuned: TunedWeights, task: Task, output: Path) -> dict[str, Any]:
-    best = tuned.trials[tuned.best].to_dict()
+def _plain(learned: Learned, task: Task, output: Path) -> dict[str, Any]:
+    network, report = learned.network, learned.network.training_
     return {
         "model": str(output),
-        "n_variables": len(tuned.network.schema),
-        "n_features": len(tuned.network.features),
-        "n_nonzero": best["n_features"],
-        "train_pll": tuned.network.score(task.train, n_jobs=task.n_jobs),
-        "valid_pll": best["valid_pll"],
-        "prior_sd": best["prior_sd"],
-        "l1": best["l1"],
-        "status": best["status"],
-        "trials": [trial.to_dict() for trial in tuned.trials],
+        "n_variables": len(network.schema),
+        "n_features": len(network.features),
+        "n_nonzero": int((network.weights != 0).sum()),
+        "train_pll": network.score(task.train, n_jobs=task.n_jobs),
+        "valid_pll": learned.valid_pll,
+        "best_params": learned.best_params,
+        "status": None if report is None else report.status,
+        "trials": learned.trials,
     }
 
 
 def _show(result: dict[str, Any]) -> None:
     valid = result["valid_pll"]
-    if len(result["trials"]) > 1:
-        columns = ("prior sd", "L1", "valid PLL", "features", "seconds", "status")
-        print_table(columns, map(_trial_row, result["trials"]), text=0)
+    scored = [t for t in result["trials"] if t["valid_pll"] is not None]
+    if len(scored) > 1:
+        columns = list(dict.fromkeys(name for trial in scored for name in trial))
+        shown = sorted(scored, key=lambda trial: -trial["valid_pll"])[:_SHOWN_TRIALS]
+        rows = ([_cell(name, trial.get(name, "")) for name in columns] for trial in shown)
+        print_table([name.replace("_", " ") for name in columns], rows, text=0)
+        if len(scored) > len(shown):
+            click.echo(f"({len(scored) - len(shown)} worse ones are not shown)")
     print_pairs(
         {
             "model": result["model"],
             "features": f"{result['n_features']}, {result['n_nonzero']} with non-zero weight",
-            "penalty": f"prior sd {_number(result['prior_sd'])}, L1 {result['l1']:g}",
+            "settings": ", ".join(_settings(result["best_params"])),
             "train PLL": f"{result['train_pll']:.6f}",
             "valid PLL": "no validation data" if valid is None else f"{valid:.6f}",
-            "status": f"{result['status']} in {result['seconds']:.2f} s",
+            "status": f"{result['status'] or 'done'} in {result['seconds']:.2f} s",
         }
     )
 
 
-def _trial_row(trial: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        _number(trial["prior_sd"]),
-        _number(trial["l1"]),
-        f"{trial['valid_pll']:.6f}",
-        str(trial["n_features"]),
-        f"{trial['seconds']:.2f}",
-        trial["status"],
-    )
+def _settings(params: dict[str, Any]) -> Iterator[str]:
+    for name, value in params.items():
+        if isinstance(value, dict):
+            yield from (f"{name}: {text}" for text in _settings(value))
+        else:
+            yield f"{name} {_cell(name, value)}"
+
+
+def _cell(name: str, value: Any) -> str:
+    if name == "valid_pll":
+        return f"{value:.6f}"
+    if name == "seconds":
+        return f"{value:.2f}"
+    return _number(value) if value is None or isinstance(value, float) else str(value)
 
 
 def _number(value: float | None) -> str:

@@ -1,8 +1,9 @@
-"""What ``feldspar learn --method`` offers: a file for each method, a line here."""
+"""What ``feldspar learn --method`` offers: a line here for each method."""
 
 from feldspar.cli.methods.conjunctions import CONJUNCTIONS
-from feldspar.cli.methods.method import Method, Task
+from feldspar.cli.methods.estimators import DTL1_METHOD, DTSL_METHOD, L1_METHOD
+from feldspar.cli.methods.method import Learned, Method, Task
 
-__all__ = ["METHODS", "Method", "Task"]
+__all__ = ["METHODS", "Learned", "Method", "Task"]
 
-METHODS: tuple[Method, ...] = (CONJUNCTIONS,)
+METHODS: tuple[Method, ...] = (CONJUNCTIONS, DTSL_METHOD, L1_METHOD, DTL1_METHOD)

@@ -7,46 +7,53 @@ from typing import Any
 
 import click
 
-from feldspar.cli.methods.method import Method, Task
-from feldspar.cli.methods.penalties import L1, PRIOR_SD
+from feldspar.cli.methods.method import Learned, Method, Task
+from feldspar.cli.methods.penalties import L1, MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
 from feldspar.features import FeatureSet
-from feldspar.tuning import TunedWeights, tune_weights
+from feldspar.tuning import tune_weights
 
 _ORDER = click.Option(
     ["--order"],
     type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="Most variables in a feature.",
+    help="Most variables in a feature.  [conjunctions: 2]",
 )
 _MIN_SUPPORT = click.Option(
     ["--min-support"],
     type=click.FloatRange(min=0),
-    default=10,
-    show_default=True,
-    help="Least number of training rows on which a feature of two or more variables holds.",
+    help="Least number of training rows on which a feature of two or more variables holds.  "
+    "[conjunctions: 10]",
 )
 
 
-def _learn(task: Task, options: Mapping[str, Any]) -> TunedWeights:
-    features = FeatureSet.conjunctions(
-        task.train, order=options["order"], min_support=options["min_support"], supported_from=2
-    )
-    return tune_weights(
+def _learn(task: Task, options: Mapping[str, Any]) -> Learned:
+    weight_options = dict(options)
+    structure = {
+        "order": weight_options.pop("order", 2),
+        "min_support": weight_options.pop("min_support", 10.0),
+    }
+    features = FeatureSet.conjunctions(task.train, supported_from=2, **structure)
+    tuned = tune_weights(
         features,
         task.train,
         X_valid=task.valid,
-        prior_sd=options["prior_sd"],
-        l1=options["l1"],
         random_state=task.seed,
         n_jobs=task.n_jobs,
         verbose=True,
+        **weight_options,
+    )
+    best = tuned.trials[tuned.best]
+    return Learned(
+        network=tuned.network,
+        valid_pll=best.valid_pll,
+        settings={**structure, **weight_options},
+        best_params={"prior_sd": best.prior_sd, "l1": best.l1},
+        trials=[trial.to_dict() for trial in tuned.trials],
     )
 
 
 CONJUNCTIONS = Method(
     name="conjunctions",
     summary="all conjunctions of non-zero values up to an order",
-    options=(_ORDER, _MIN_SUPPORT, PRIOR_SD, L1),
+    options=(_ORDER, _MIN_SUPPORT, PRIOR_SD, L1, MAX_ITERATIONS, TOLERANCE, TIME_LIMIT),
     learn=_learn,
 )

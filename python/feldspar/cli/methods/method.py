@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from feldspar.network import MarkovNetwork
 from feldspar.table import Table
-from feldspar.tuning import TunedWeights
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,30 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Learned:
+    """What came of it.
+
+    Attributes
+    ----------
+    network : MarkovNetwork
+    valid_pll : float or None
+        Its mean PLL on the validation data, if there are any.
+    settings : dict
+        All hyper-parameters, given or not.
+    best_params : dict
+        The values that the network was learned with, of those that were tried.
+    trials : list of dict
+        A row for each setting that was tried.
+    """
+
+    network: MarkovNetwork
+    valid_pll: float | None
+    settings: dict[str, Any]
+    best_params: dict[str, Any]
+    trials: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
 class Method:
     """A method, by the name of its ``--method``.
 
@@ -41,10 +65,10 @@ class Method:
     options : tuple of click.Option
         Its hyper-parameters. Methods may share an option: the same object.
     learn : callable
-        Gets the task and the values of the options by name.
+        Gets the task and those options, by name, that were given.
     """
 
     name: str
     summary: str
     options: tuple[click.Option, ...]
-    learn: Callable[[Task, Mapping[str, Any]], TunedWeights]
+    learn: Callable[[Task, Mapping[str, Any]], Learned]

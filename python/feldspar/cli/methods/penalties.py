@@ -1,4 +1,7 @@
-"""The penalties on weights, as options that methods share."""
+"""Options of weight learning that methods share.
+
+Options have no defaults of their own: what is not given is left to the method.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,30 @@ PRIOR_SD = click.Option(
     callback=_prior_sds,
     metavar="FLOAT|none",
     multiple=True,
-    default=("1.0",),
-    show_default=True,
     help="Standard deviation of the Gaussian prior on the weights, or none. "
-    "Given several times: all are tried.",
+    "Given several times: all are tried.  [conjunctions: 1; others: 100, 10, 1, 0.1]",
 )
 L1 = click.Option(
     ["--l1"],
     type=click.FloatRange(min=0),
     multiple=True,
-    default=(0.0,),
-    show_default=True,
-    help="Strength of the L1 penalty. Given several times: all are tried.",
+    help="Strength of the L1 penalty on the weights. Given several times: all are tried.  "
+    "[conjunctions: 0]",
+)
+MAX_ITERATIONS = click.Option(
+    ["--max-iterations"],
+    type=click.IntRange(min=0),
+    help="Of learning the weights of one network.  [1000]",
+)
+TOLERANCE = click.Option(
+    ["--tolerance"],
+    type=click.FloatRange(min=0, min_open=True),
+    help="How close to its optimum the objective per row must come.  "
+    "[conjunctions: 1e-7; others: 1e-5]",
+)
+TIME_LIMIT = click.Option(
+    ["--time-limit"],
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="When it is over, the best network so far is written.  [none]",
 )

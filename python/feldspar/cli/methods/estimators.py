@@ -1,0 +1,128 @@
+"""The learners: scikit-learn estimators as methods of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from feldspar.cli.methods.method import Learned, Method, Task
+from feldspar.cli.methods.penalties import MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
+
+_COMMON = (PRIOR_SD, MAX_ITERATIONS, TOLERANCE, TIME_LIMIT)
+_SEVERAL = "Given several times: all are tried."
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+
+_KAPPA = click.Option(
+    ["--kappa"],
+    type=click.FloatRange(min=0, min_open=True, max=1),
+    multiple=True,
+    help=f"Structure prior of the trees; smaller is simpler. {_SEVERAL}  "
+    "[1e-4, 1e-3, 1e-2, 1e-1, 1]",
+)
+_MIN_LEAF_WEIGHT = click.Option(
+    ["--min-leaf-weight"], type=_POSITIVE, help="Least number of rows in a leaf of a tree.  [10]"
+)
+_LEAF_PRIOR = click.Option(
+    ["--leaf-prior"], type=_POSITIVE, help="Added to each count in a leaf of a tree.  [1]"
+)
+_CONVERSION = click.Option(
+    ["--conversion"],
+    type=click.Choice(["default", "prune", "prune-10", "prune-5", "nonzero"]),
+    multiple=True,
+    help=f"How trees become features. {_SEVERAL}  [all five]",
+)
+_C = click.Option(
+    ["--C", "C"],
+    type=_POSITIVE,
+    multiple=True,
+    help="What the loss counts against the L1 penalty of a logistic regression; smaller is "
+    f"sparser. {_SEVERAL}  [0.001 to 5]",
+)
+_RULE = click.Option(
+    ["--rule"],
+    type=click.Choice(["or", "and"]),
+    multiple=True,
+    help=f"Whether one or both of two variables must name the other. {_SEVERAL}  [both]",
+)
+_SELECTION = click.Option(
+    ["--selection"],
+    type=click.Choice(["validation", "ebic"]),
+    help="How C is chosen: by validation rows, or by EBIC for each variable.  [validation]",
+)
+_GAMMA = click.Option(["--gamma"], type=click.FloatRange(min=0), help="Of the EBIC.  [0.25]")
+_SOLVER = click.Option(
+    ["--solver"],
+    type=click.Choice(["coordinate", "owlqn"]),
+    help="Of the logistic regressions.  [coordinate]",
+)
+_TREES = (_KAPPA, _MIN_LEAF_WEIGHT, _LEAF_PRIOR)
+_L1 = (_C, _RULE, _SELECTION, _GAMMA, _SOLVER)
+
+
+def _learned(learner: Any, task: Task) -> Learned:
+    learner.set_params(
+        random_state=task.seed, n_jobs=task.n_jobs, verbose=True, on_interrupt="raise"
+    )
+    learner.fit(task.train, X_valid=task.valid)
+    valid = None if task.valid is None else learner.score(task.valid)
+    settings = _plain_params(learner)
+    return Learned(learner.network_, valid, settings, learner.best_params_, learner.trials_)
+
+
+def _plain_params(learner: Any) -> dict[str, Any]:
+    """Return the hyper-parameters of a learner and of those within it."""
+    return {
+        name: _plain_params(value) if hasattr(value, "get_params") else value
+        for name, value in learner.get_params(deep=False).items()
+        if name not in ("n_jobs", "verbose", "on_interrupt")
+    }
+
+
+def _split(options: Mapping[str, Any], own: tuple[click.Option, ...]) -> dict[str, Any]:
+    """Return those of the options given that belong to a part of a method."""
+    names = {option.name for option in own}
+    return {name: value for name, value in options.items() if name in names}
+
+
+def _learn_dtsl(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import DTSL
+
+    return _learned(DTSL(**options), task)
+
+
+def _learn_l1(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import L1Neighborhood
+
+    return _learned(L1Neighborhood(**options), task)
+
+
+def _learn_dtl1(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import DTL1, DTSL, L1Neighborhood
+
+    shared = {**_split(options, _COMMON)}
+    shared.pop("time_limit", None)  # for all steps together
+    dtsl = DTSL(**_split(options, (*_TREES, _CONVERSION)), **shared)
+    l1 = L1Neighborhood(**_split(options, _L1), **shared)
+    return _learned(DTL1(dtsl=dtsl, l1=l1, **_split(options, _COMMON)), task)
+
+
+DTSL_METHOD = Method(
+    name="dtsl",
+    summary="features from decision trees",
+    options=(*_TREES, _CONVERSION, *_COMMON),
+    learn=_learn_dtsl,
+)
+L1_METHOD = Method(
+    name="l1",
+    summary="pairs found by L1 logistic regression",
+    options=(*_L1, *_COMMON),
+    learn=_learn_l1,
+)
+DTL1_METHOD = Method(
+    name="dtl1",
+    summary="dtsl and l1 together",
+    options=(*_TREES, _CONVERSION, *_L1, *_COMMON),
+    learn=_learn_dtl1,
+)
