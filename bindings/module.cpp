@@ -9,6 +9,7 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_delimited(m);
   bind_data(m);
   bind_features(m);
+  bind_generate(m);
   bind_network(m);
   bind_optim(m);
   bind_weights(m);

@@ -167,3 +167,13 @@ def fit_weight_path(
     n_threads: int,
     progress: Progress | None,
 ) -> list[WeightFit]: ...
+
+# By size, then by threshold.
+def generate_features(
+    data: Dataset,
+    positive: bool,
+    sizes: list[int],
+    thresholds: list[int],
+    seed: int,
+    progress: Progress | None,
+) -> list[list[FeatureSet]]: ...

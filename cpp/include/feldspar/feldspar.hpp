@@ -54,3 +54,4 @@
 #include <feldspar/infer/evidence.hpp>
 
 #include <feldspar/learn/fit_weights.hpp>
+#include <feldspar/learn/generate_features.hpp>

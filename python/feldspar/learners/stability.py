@@ -160,8 +160,8 @@ def _draw(
     random: np.random.Generator | np.random.RandomState, n_rows: int, resampling: str
 ) -> npt.NDArray[np.float64]:
     """Return how often each row is drawn."""
-    half = resampling == "subsample"
-    drawn = (
-        random.permutation(n_rows)[: (n_rows + 1) // 2] if half else random.choice(n_rows, n_rows)
-    )
+    if resampling == "subsample":
+        drawn = random.permutation(n_rows)[: (n_rows + 1) // 2]
+    else:
+        drawn = random.choice(n_rows, n_rows)
     return np.bincount(drawn, minlength=n_rows).astype(np.float64)

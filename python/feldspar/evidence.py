@@ -1,0 +1,155 @@
+"""What is known before a question is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from feldspar.schema import Label, Schema
+from feldspar.table import Table
+
+# A value that is known, or how likely an observation is under each of the values.
+Observation: TypeAlias = "Label | Mapping[Any, float] | npt.ArrayLike"
+
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Rows of evidence, as the core takes them.
+
+    Attributes
+    ----------
+    schema : Schema
+    codes : array of int32 of shape (n_rows, n_variables)
+        -1 where a value is not known.
+    log_likelihoods : array of float64 of shape (n_rows, n_values) or None
+        Soft evidence: the values of all variables side by side.
+    is_single : bool
+        Whether one row was given as such, not a table that happens to have one.
+    """
+
+    schema: Schema
+    codes: npt.NDArray[np.int32]
+    log_likelihoods: npt.NDArray[np.float64] | None
+    is_single: bool
+
+    @classmethod
+    def of(cls, schema: Schema, evidence: object = None) -> Evidence:
+        """Read evidence.
+
+        Parameters
+        ----------
+        schema : Schema
+        evidence : mapping, row, table, frame or array, optional
+            A mapping from variables, by name or index, to values, by label or code; a mapping from
+            values to likelihoods, or an array with a likelihood for each value, is soft evidence.
+            A row has a code, or -1 or ``None`` for unknown, for every variable. Tables, frames and
+            2-D arrays are many rows. ``None``: nothing is known.
+
+        Examples
+        --------
+        >>> schema = Schema([2, 3], names=["rain", "wind"])
+        >>> Evidence.of(schema, {"wind": 2}).codes.tolist()
+        [[-1, 2]]
+        """
+        if evidence is None:
+            return cls._single(schema, {})
+        if isinstance(evidence, Mapping):
+            return cls._single(schema, evidence)
+        if _is_row(evidence):
+            row = list(evidence)  # type: ignore[call-overload]
+            if len(row) != len(schema):
+                raise ValueError(
+                    f"evidence: expected a row of {len(schema)} values, one for each variable, "
+                    f"got {len(row)}"
+                )
+            known = {v: value for v, value in enumerate(row) if not _is_unknown(value)}
+            return cls._single(schema, known)
+        table = Table.of(evidence, schema=schema)
+        codes = np.ascontiguousarray(np.asarray(table), dtype=np.int32)
+        return cls(schema, codes, None, is_single=False)
+
+    @classmethod
+    def _single(cls, schema: Schema, observations: Mapping[Any, Any]) -> Evidence:
+        codes = np.full((1, len(schema)), UNKNOWN, dtype=np.int32)
+        soft: npt.NDArray[np.float64] | None = None
+        seen: set[int] = set()
+        for variable, observation in observations.items():
+            v = schema.index(variable)
+            if v in seen:
+                raise ValueError(f"evidence: {schema.names[v]!r} is given twice")
+            seen.add(v)
+            if isinstance(observation, Mapping | list | tuple | np.ndarray):
+                if soft is None:
+                    soft = np.zeros((1, sum(schema.cardinalities)))
+                first = sum(schema.cardinalities[:v])
+                last = first + schema.cardinalities[v]
+                soft[0, first:last] = _log_likelihoods(schema, v, observation)
+            else:
+                codes[0, v] = schema.code(v, observation)
+        return cls(schema, codes, soft, is_single=True)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.codes)
+
+    @property
+    def hidden(self) -> npt.NDArray[np.bool_]:
+        """Which entries are not known."""
+        unknown: npt.NDArray[np.bool_] = self.codes < 0
+        return unknown
+
+
+def _is_row(evidence: object) -> bool:
+    """Tell a row, of codes and ``None``, from a table of rows."""
+    if isinstance(evidence, np.ndarray):
+        return evidence.ndim == 1
+    if isinstance(evidence, list | tuple):
+        return not any(
+            isinstance(entry, Iterable) and not isinstance(entry, str) for entry in evidence
+        )
+    return False
+
+
+def _is_unknown(value: object) -> bool:
+    if value is None:
+        return True
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return isinstance(value, int | np.integer) and value == UNKNOWN
+
+
+def _log_likelihoods(
+    schema: Schema, variable: int, observation: Mapping[Any, Any] | npt.ArrayLike
+) -> npt.NDArray[np.float64]:
+    name, cardinality = schema.names[variable], schema.cardinalities[variable]
+    if isinstance(observation, Mapping):
+        likelihoods = np.zeros(cardinality)
+        given = {schema.code(variable, value): chance for value, chance in observation.items()}
+        if len(given) != cardinality:
+            raise ValueError(
+                f"evidence: soft evidence on {name!r} names {len(given)} of its {cardinality} "
+                "values; expected a likelihood for each"
+            )
+        for code, chance in given.items():
+            likelihoods[code] = chance
+    else:
+        likelihoods = np.asarray(observation, dtype=np.float64)
+        if likelihoods.shape != (cardinality,):
+            raise ValueError(
+                f"evidence: soft evidence on {name!r} has shape {likelihoods.shape}; expected "
+                f"{cardinality} likelihoods, one for each value"
+            )
+    if not (np.isfinite(likelihoods).all() and (likelihoods > 0).all()):
+        raise ValueError(
+            f"evidence: soft evidence on {name!r} is {likelihoods.tolist()}; expected positive "
+            "likelihoods (a value that is impossible cannot be said: give those that are left as "
+            "small a likelihood as you mean)"
+        )
+    logs: npt.NDArray[np.float64] = np.log(likelihoods / likelihoods.max())
+    return logs

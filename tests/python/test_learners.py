@@ -1,0 +1,226 @@
+"""What holds for every learner: the battery, and the search they share."""
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+import feldspar as fs
+from feldspar.learners._base import MarkovLearner
+from feldspar.learners._clock import Clock
+
+
+def _rows(n: int, seed: int) -> np.ndarray[Any, Any]:
+    """Five variables, one of them with three values: a chain, and an exclusive or."""
+    random = np.random.default_rng(seed)
+    a = random.random(n) < 0.4
+    b = np.where(random.random(n) < 0.8, a, ~a)
+    c = random.integers(0, 3, n)
+    d = (a ^ (c == 2)) ^ (random.random(n) < 0.1)
+    e = random.random(n) < 0.3
+    return np.column_stack([a, b, c, d, e]).astype(int)
+
+
+TRAIN, VALID = _rows(400, 1), _rows(200, 2)
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+def _tables() -> tuple[fs.Table, fs.Table]:
+    train = fs.Table.from_array(TRAIN, names=NAMES)
+    return train, fs.Table.from_array(VALID, schema=train.schema)
+
+
+# Each with little to tune, and with something.
+LEARNERS: dict[str, MarkovLearner] = {
+    "DTSL": fs.DTSL(kappa=[0.1, 1.0], conversion=["prune", "nonzero"], prior_sd=[1.0, 0.1]),
+    "L1Neighborhood": fs.L1Neighborhood(C=[0.05, 1.0], rule=["or", "and"], prior_sd=[1.0, 0.1]),
+    "L1Neighborhood-ebic": fs.L1Neighborhood(selection="ebic", prior_sd=[1.0, 0.1]),
+    "DTL1": fs.DTL1(
+        dtsl=fs.DTSL(kappa=0.1, conversion="prune", prior_sd=[1.0, 0.1]),
+        l1=fs.L1Neighborhood(C=[0.05, 1.0], rule="or", prior_sd=1.0),
+        prior_sd=[1.0, 0.1],
+    ),
+}
+every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
+
+
+def _fitted(learner: MarkovLearner, **params: Any) -> MarkovLearner:
+    train, valid = _tables()
+    return clone(learner).set_params(**params).fit(train, X_valid=valid)
+
+
+def _same(one: fs.MarkovNetwork, other: fs.MarkovNetwork) -> bool:
+    return one.features == other.features and one.weights.tolist() == other.weights.tolist()
+
+
+@every_learner
+def test_what_a_fit_leaves(learner: MarkovLearner) -> None:
+    fitted = _fitted(learner)
+    _, valid = _tables()
+    assert fitted.schema_.names == tuple(NAMES)
+    assert fitted.n_features_in_ == 5
+    weights = [row for row in fitted.trials_ if row["stage"] == "weights"]
+    final = [row for row in weights if "learner" not in row]
+    assert fitted.score(valid) == max(row["valid_pll"] for row in final)
+    assert {"prior_sd"} <= set(fitted.best_params_)
+    for row in fitted.trials_:
+        assert row["seconds"] >= 0
+        assert row["n_features"] >= 0
+    seconds = fitted.fit_seconds_
+    assert seconds["structure"] > 0
+    assert seconds["weights"] > 0
+    assert seconds["structure"] + seconds["weights"] <= seconds["total"]
+    assert len(pd.DataFrame(fitted.trials_)) == len(fitted.trials_)
+
+
+@every_learner
+def test_it_learns_something(learner: MarkovLearner) -> None:
+    _, valid = _tables()
+    atoms = fs.FeatureSet.conjunctions(TRAIN, order=1)
+    independent = fs.learn_weights(atoms, TRAIN)
+    assert _fitted(learner).score(valid) > independent.score(VALID) + 0.2
+
+
+@every_learner
+def test_the_learner_is_an_estimator(learner: MarkovLearner) -> None:
+    fresh = clone(learner)
+    assert repr(fresh)
+    with pytest.raises(NotFittedError):
+        fresh.score(VALID)
+    fitted = fresh.fit(TRAIN, X_valid=VALID)
+    assert fitted is fresh
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.score(VALID) == fitted.score(VALID)
+    np.testing.assert_array_equal(fitted.score_samples(VALID), fitted.network_.score_samples(VALID))
+
+
+@every_learner
+def test_the_number_of_threads_changes_nothing(learner: MarkovLearner) -> None:
+    one, two = (_fitted(learner, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert _same(one.network_, two.network_)
+    assert one.best_params_ == two.best_params_
+
+
+@every_learner
+def test_frames_tables_and_arrays_are_one(learner: MarkovLearner) -> None:
+    train, valid = _tables()
+    frame, frame_valid = (pd.DataFrame(rows, columns=NAMES) for rows in (TRAIN, VALID))
+    one = clone(learner).fit(train, X_valid=valid).network_
+    other = clone(learner).fit(frame, X_valid=frame_valid).network_
+    assert other.schema.names == tuple(NAMES)
+    assert one.weights.tolist() == other.weights.tolist()
+
+
+@every_learner
+def test_a_weight_is_so_many_rows(learner: MarkovLearner) -> None:
+    times = np.arange(len(TRAIN)) % 3
+    weighted = clone(learner).fit(TRAIN, X_valid=VALID, sample_weight=times).network_
+    repeated = clone(learner).fit(np.repeat(TRAIN, times, axis=0), X_valid=VALID).network_
+    assert weighted.features == repeated.features
+    np.testing.assert_allclose(weighted.weights, repeated.weights, atol=1e-10)
+
+
+@every_learner
+def test_held_out_rows_follow_the_seed(learner: MarkovLearner) -> None:
+    def fit(seed: int) -> fs.MarkovNetwork:
+        return clone(learner).set_params(random_state=seed).fit(TRAIN).network_
+
+    assert _same(fit(1), fit(1))
+    assert not _same(fit(1), fit(2))
+
+
+@every_learner
+def test_missing_values_are_refused_by_name(learner: MarkovLearner) -> None:
+    holes = _rows(30, 3)
+    holes[7, 2] = -1
+    table = fs.Table.from_array(holes, names=NAMES)
+    with pytest.raises(ValueError, match=r"'c'"):
+        clone(learner).fit(table)
+
+
+@every_learner
+def test_time_that_is_over_leaves_a_network(learner: MarkovLearner) -> None:
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        fitted = _fitted(learner, time_limit=1e-6)
+    assert len(fitted.network_.weights) == len(fitted.network_.features)
+
+
+@every_learner
+@pytest.mark.parametrize("limit", [0, -1.0])
+def test_a_time_limit_must_be_positive(learner: MarkovLearner, limit: float) -> None:
+    with pytest.raises(ValueError, match="time_limit must be positive"):
+        _fitted(learner, time_limit=limit)
+
+
+@every_learner
+def test_ctrl_c_keeps_the_best_so_far(
+    learner: MarkovLearner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from feldspar.learners._search import Search
+
+    learn_weights, calls = Search.learn_weights, []
+
+    def interrupted(self: Search, *args: Any, **kwargs: Any) -> Any:
+        networks = learn_weights(self, *args, **kwargs)
+        calls.append(networks)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Search, "learn_weights", interrupted)
+    with pytest.warns(UserWarning, match="interrupted; the best network so far is kept"):
+        fitted = _fitted(learner)
+    assert len(calls) == 1
+    assert any(_same(fitted.network_, network) for network in calls[0])
+    with pytest.raises(KeyboardInterrupt):
+        _fitted(learner, on_interrupt="raise")
+
+
+@every_learner
+def test_bad_parameters_are_named(learner: MarkovLearner) -> None:
+    for name, value in {"prior_sd": -1.0, "on_interrupt": "ignore", "max_iterations": -1}.items():
+        with pytest.raises(ValueError, match=name):
+            _fitted(learner, **{name: value})
+    with pytest.raises(ValueError, match="prior_sd: expected a value or several"):
+        _fitted(learner, prior_sd=[])
+
+
+def test_one_row_cannot_be_held_out() -> None:
+    with pytest.raises(ValueError, match="X has one row"):
+        fs.DTSL().fit(TRAIN[:1])
+
+
+def test_without_a_choice_all_rows_are_used() -> None:
+    learner = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=1.0).fit(TRAIN)
+    assert all(row["valid_pll"] is None for row in learner.trials_)
+    by_hand = fs.learn_weights(learner.network_.features, TRAIN, prior_sd=1.0, tolerance=1e-5)
+    np.testing.assert_array_equal(learner.network_.weights, by_hand.weights)
+
+
+def test_only_the_network_that_is_kept_must_converge() -> None:
+    learner = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=[1.0, 1e-3], max_iterations=4)
+    # So narrow a prior leaves nothing to do but is far from the best.
+    with pytest.warns(ConvergenceWarning, match="max_iterations after 4"):
+        learner.fit(TRAIN, X_valid=VALID)
+    statuses = {row["prior_sd"]: row.get("status") for row in learner.trials_[-2:]}
+    assert statuses[1e-3] == "converged"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner.set_params(prior_sd=1e-3).fit(TRAIN, X_valid=VALID)
+
+
+def test_the_clock_tells_stages_apart() -> None:
+    clock = Clock(None)
+    with clock.stage("structure"):
+        pass
+    assert clock.seconds_left is None
+    assert not clock.is_over
+    assert set(clock.seconds()) == {"structure", "weights", "total"}
+    part = Clock(100.0).part(1.0)
+    left = part.seconds_left
+    assert left is not None
+    assert left <= 1.0
+    assert Clock(1e-9).is_over
