@@ -16,6 +16,7 @@ void bind_errors(py::module_& m);
 void bind_features(py::module_& m);
 void bind_network(py::module_& m);
 void bind_optim(py::module_& m);
+void bind_trees(py::module_& m);
 void bind_weights(py::module_& m);
 
 }  // namespace feldspar::bindings

@@ -17,6 +17,7 @@
 #include <feldspar/data/counts.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/data/delimited.hpp>
+#include <feldspar/data/exact_weights.hpp>
 #include <feldspar/data/packed_columns.hpp>
 #include <feldspar/data/schema.hpp>
 
@@ -26,8 +27,10 @@
 #include <feldspar/feature/feature_set.hpp>
 #include <feldspar/feature/flat_conjunctions.hpp>
 
+#include <feldspar/model/conditional_trees.hpp>
 #include <feldspar/model/conditionals.hpp>
 #include <feldspar/model/decision_tree.hpp>
+#include <feldspar/model/flat_trees.hpp>
 #include <feldspar/model/markov_network.hpp>
 
 #include <feldspar/optim/lbfgs.hpp>
@@ -50,4 +53,8 @@
 #include <feldspar/objective/slot_map.hpp>
 #include <feldspar/objective/wide_index.hpp>
 
+#include <feldspar/learn/decision_tree.hpp>
 #include <feldspar/learn/fit_weights.hpp>
+#include <feldspar/learn/split_counts.hpp>
+#include <feldspar/learn/split_gain.hpp>
+#include <feldspar/learn/tree_features.hpp>

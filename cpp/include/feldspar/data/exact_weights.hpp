@@ -5,6 +5,9 @@
 // of addition, and the rest of the rows weigh the total less it. Weights are rounded to the
 // largest power of two that serves, total / 2^52 in the worst case; whole numbers and simple fractions
 // stay as they are. The error, half a unit a row, is that of adding up doubles.
+//
+// DigitRows lists the rows once for every binary digit of their weight in units: the weight of a set
+// of rows is then a count for every digit.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include <feldspar/data/dataset.hpp>
+#include <feldspar/base/types.hpp>
 
 namespace feldspar {
 
@@ -37,7 +40,7 @@ struct ExactWeights {
 inline ExactWeights exact_weights(std::span<const double> weights, double total) {
   constexpr int kDigits = 52;
   int exponent = 0;
-  std::frexp(total, &exponent);          // total < 2^exponent
+  std::frexp(total, &exponent);         // total < 2^exponent
   exponent = std::max(exponent, -900);  // so that the unit does not underflow
   ExactWeights exact;
   std::uint64_t all = 0;
@@ -50,6 +53,28 @@ inline ExactWeights exact_weights(std::span<const double> weights, double total)
   for (std::uint64_t& n : exact.units) exact.total += n >>= spare;
   exact.unit = std::ldexp(1.0, exponent - kDigits + spare);
   return exact;
+}
+
+struct DigitRows {
+  std::vector<std::size_t> begin{0};  // by digit, plus the end
+  std::vector<Row> rows;              // of digit d: begin[d] ... begin[d + 1], ascending
+
+  std::size_t n_digits() const noexcept { return begin.size() - 1; }
+  std::span<const Row> operator[](std::size_t digit) const noexcept {
+    return {rows.data() + begin[digit], begin[digit + 1] - begin[digit]};
+  }
+};
+
+inline DigitRows digit_rows(const ExactWeights& weights) {
+  DigitRows list;
+  std::uint64_t all = 0;
+  for (const std::uint64_t units : weights.units) all |= units;
+  for (unsigned digit = 0; (all >> digit) != 0; ++digit) {
+    for (Row r = 0; r < weights.units.size(); ++r)
+      if ((weights.units[r] >> digit) & 1) list.rows.push_back(r);
+    list.begin.push_back(list.rows.size());
+  }
+  return list;
 }
 
 }  // namespace feldspar
