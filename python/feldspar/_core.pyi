@@ -20,6 +20,14 @@ ValueArray: TypeAlias = npt.NDArray[np.uint16]
 # Conjunction i has the tests begin[i] ... begin[i + 1]; test t names variables[t] and admits
 # values[value_begin[t]] ... values[value_begin[t + 1]]: (begin, variables, value_begin, values).
 FlatConjunctions: TypeAlias = tuple[OffsetArray, VariableArray, OffsetArray, ValueArray]
+NodeArray: TypeAlias = npt.NDArray[np.uint32]
+# Tree v has the nodes begin[v] ... begin[v + 1] in preorder; a split tests variables = values, its
+# `yes` child follows it, `no` is the place of the other child in the tree (0: a leaf); then gains and
+# log-probabilities of the target's values: (begin, variables, values, no, gains, log_probabilities).
+FlatTrees: TypeAlias = tuple[
+    OffsetArray, VariableArray, ValueArray, NodeArray, FloatArray, FloatArray
+]
+Conversion: TypeAlias = Literal["default", "prune", "prune-10", "prune-5", "nonzero"]
 Status: TypeAlias = Literal[
     "converged", "stalled", "max_iterations", "max_evaluations", "time_limit", "interrupted"
 ]
@@ -94,6 +102,42 @@ def minimize(
     options: OptimizeOptions,
     callback: Callable[[int, float], object] | None,
 ) -> OptimizeResult: ...
+
+class Trees:
+    @staticmethod
+    def grow(
+        data: Dataset,
+        kappa: float,
+        min_leaf_weight: float,
+        prior: float,
+        n_threads: int,
+        progress: Progress | None,
+    ) -> Trees: ...
+    def pruned(self, kappa: float) -> Trees: ...
+    def features(self, conversion: Conversion, zero_values: ValueArray | None) -> FeatureSet: ...
+    def log_likelihoods(
+        self,
+        codes: CodeArray,
+        weights: FloatArray | None,
+        kappas: FloatArray,
+        n_threads: int,
+    ) -> FloatArray: ...
+    def log_conditionals(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
+    @staticmethod
+    def build(
+        cardinalities: list[int],
+        begin: OffsetArray,
+        variables: VariableArray,
+        values: ValueArray,
+        no: NodeArray,
+        gains: FloatArray,
+        log_probabilities: FloatArray,
+    ) -> Trees: ...
+    def flatten(self) -> FlatTrees: ...
+    @property
+    def cardinalities(self) -> list[int]: ...
+    @property
+    def n_leaves(self) -> int: ...
 
 class IndexStatistics:
     @property

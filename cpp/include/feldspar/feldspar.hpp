@@ -18,6 +18,7 @@
 #include <feldspar/data/counts.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/data/delimited.hpp>
+#include <feldspar/data/exact_weights.hpp>
 #include <feldspar/data/packed_columns.hpp>
 #include <feldspar/data/schema.hpp>
 
@@ -27,8 +28,10 @@
 #include <feldspar/feature/feature_set.hpp>
 #include <feldspar/feature/flat_conjunctions.hpp>
 
+#include <feldspar/model/conditional_trees.hpp>
 #include <feldspar/model/conditionals.hpp>
 #include <feldspar/model/decision_tree.hpp>
+#include <feldspar/model/flat_trees.hpp>
 #include <feldspar/model/markov_network.hpp>
 
 #include <feldspar/optim/lbfgs.hpp>
@@ -55,3 +58,8 @@
 
 #include <feldspar/learn/fit_weights.hpp>
 #include <feldspar/learn/generate_features.hpp>
+#include <feldspar/learn/decision_tree.hpp>
+#include <feldspar/learn/fit_weights.hpp>
+#include <feldspar/learn/split_counts.hpp>
+#include <feldspar/learn/split_gain.hpp>
+#include <feldspar/learn/tree_features.hpp>

@@ -88,6 +88,12 @@ inline PackBits operator>>(PackBits a, PackBits b) noexcept {
 inline PackBits operator^(PackBits a, PackBits b) noexcept {
   return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x ^ y; });
 }
+inline PackBits operator&(PackBits a, PackBits b) noexcept {
+  return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x & y; });
+}
+inline PackBits operator|(PackBits a, PackBits b) noexcept {
+  return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x | y; });
+}
 inline PackBits operator&(PackBits a, std::uint64_t b) noexcept {
   return detail::each_lane<PackBits>(a, broadcast_bits(b), [](auto x, auto y) { return x & y; });
 }
@@ -115,6 +121,21 @@ FELDSPAR_ALWAYS_INLINE Pack load_pack(const double* from) noexcept {
 }
 FELDSPAR_ALWAYS_INLINE void store_pack(double* to, const Pack& pack) noexcept {
   std::memcpy(to, &pack, sizeof pack);
+}
+
+FELDSPAR_ALWAYS_INLINE PackBits load_bits(const std::uint64_t* from) noexcept {
+  PackBits bits;
+  std::memcpy(&bits, from, sizeof bits);
+  return bits;
+}
+FELDSPAR_ALWAYS_INLINE void store_bits(std::uint64_t* to, const PackBits& bits) noexcept {
+  std::memcpy(to, &bits, sizeof bits);
+}
+// Whether any bit of any lane is set.
+FELDSPAR_ALWAYS_INLINE bool any_bit(const PackBits& bits) noexcept {
+  std::uint64_t lane[kPackSize];
+  std::memcpy(lane, &bits, sizeof bits);
+  return (lane[0] | lane[1] | lane[2] | lane[3]) != 0;
 }
 
 FELDSPAR_ALWAYS_INLINE double select(bool mask, double yes, double no) noexcept {

@@ -20,6 +20,17 @@ namespace feldspar {
 
 using NodeId = std::uint32_t;
 
+inline void check_kappa(double kappa) {
+  require(kappa > 0 && kappa <= 1, "kappa must be above 0 and at most 1, got ", kappa);
+}
+
+// What a split must gain if each free parameter multiplies the prior probability of a tree by kappa
+// and a split adds one distribution over `n_values` values.
+inline double least_gain(double kappa, std::size_t n_values) {
+  check_kappa(kappa);
+  return -static_cast<double>(n_values - 1) * std::log(kappa);
+}
+
 struct TreeNode {
   Variable variable = 0;  // of the split, as are the next fields; all zero at a leaf
   Value value = 0;
