@@ -349,11 +349,13 @@ def _fit(
 
 def raise_interrupted(networks: Iterable[MarkovNetwork], on_interrupt: OnInterrupt) -> None:
     """Raise after an interruption, where that was asked for."""
-    reports = (network.training_ for network in networks)
-    if on_interrupt == "raise" and any(
-        r is not None and r.status == "interrupted" for r in reports
-    ):
+    if on_interrupt == "raise" and any(map(is_interrupted, networks)):
         raise KeyboardInterrupt
+
+
+def is_interrupted(network: MarkovNetwork) -> bool:
+    """Tell whether Ctrl-C ended the learning of a network's weights."""
+    return network.training_ is not None and network.training_.status == "interrupted"
 
 
 def _network(likelihood: PseudoLikelihood, fit: _core.WeightFit) -> MarkovNetwork:

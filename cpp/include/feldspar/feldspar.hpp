@@ -56,10 +56,9 @@
 
 #include <feldspar/infer/evidence.hpp>
 
-#include <feldspar/learn/fit_weights.hpp>
-#include <feldspar/learn/generate_features.hpp>
 #include <feldspar/learn/decision_tree.hpp>
 #include <feldspar/learn/fit_weights.hpp>
+#include <feldspar/learn/generate_features.hpp>
 #include <feldspar/learn/split_counts.hpp>
 #include <feldspar/learn/split_gain.hpp>
 #include <feldspar/learn/tree_features.hpp>

@@ -76,5 +76,5 @@ def _validation_scores(
     if valid is None:
         return None
     weights = np.ascontiguousarray(valid.weights, dtype=np.float64)
-    totals = trees.log_likelihoods(core_codes(valid), weights, kappas, threads)
-    return [total / float(weights.sum()) for total in totals]
+    totals = trees.log_likelihoods(core_codes(valid), weights, np.array(kappas), threads)
+    return [float(total) / float(weights.sum()) for total in totals]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from feldspar.features import FeatureSet
 from feldspar.learners._base import PRIOR_SDS, MarkovLearner, one_of
@@ -140,9 +141,11 @@ class DTSL(MarkovLearner):
             search.learn_weights(features, params, settings)
 
 
-def _zero_codes(schema: Schema, zero_values: Mapping[str | int, Label] | None) -> list[int]:
-    codes = np.zeros(len(schema), dtype=int)
+def _zero_codes(
+    schema: Schema, zero_values: Mapping[str | int, Label] | None
+) -> npt.NDArray[np.uint16]:
+    codes = np.zeros(len(schema), dtype=np.uint16)
     for variable, value in (zero_values or {}).items():
         position = schema.index(variable)
         codes[position] = schema.code(position, value)
-    return [int(code) for code in codes]
+    return codes
