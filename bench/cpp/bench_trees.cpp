@@ -1,5 +1,6 @@
-// Growing a tree for every variable, and scoring the data with them for five kappas. Entries: (distinct
-// example, predictor, target), as if each tree looked at the data once; bytes: the packed bits of these.
+// Growing a tree for every variable, and scoring the data with them for five kappas. Entries:
+// (distinct example, predictor, target), as if each tree looked at the data once, and (distinct
+// example, target); bytes: the packed bits of the former, the codes of the latter.
 #include <feldspar/learn/decision_tree.hpp>
 #include <feldspar/model/conditional_trees.hpp>
 
