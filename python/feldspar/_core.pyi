@@ -21,9 +21,10 @@ ValueArray: TypeAlias = npt.NDArray[np.uint16]
 # values[value_begin[t]] ... values[value_begin[t + 1]]: (begin, variables, value_begin, values).
 FlatConjunctions: TypeAlias = tuple[OffsetArray, VariableArray, OffsetArray, ValueArray]
 NodeArray: TypeAlias = npt.NDArray[np.uint32]
-# Tree v has the nodes begin[v] ... begin[v + 1] in preorder; a split tests variables = values, its
-# `yes` child follows it, `no` is the place of the other child in the tree (0: a leaf); then gains and
-# log-probabilities of the target's values: (begin, variables, values, no, gains, log_probabilities).
+# Tree v has the nodes begin[v] ... begin[v + 1] in preorder. A split tests variables = values; its
+# `yes` child follows it, `no` is the place of the other child in the tree (0: a leaf). Then come
+# the gains of the splits and, node by node, the log-probabilities of the target's values:
+# (begin, variables, values, no, gains, log_probabilities).
 FlatTrees: TypeAlias = tuple[
     OffsetArray, VariableArray, ValueArray, NodeArray, FloatArray, FloatArray
 ]

@@ -175,10 +175,19 @@ TEST_CASE("both sides of a split have the least weight") {
   CHECK(grown(9, 1, 10) == 1);
   CHECK(grown(90, 1, 10) == 2);
   CHECK(grown(91, 1, 10) == 1);
-  CHECK(grown(50, 0.1, 5) == 2);  // 50 times 0.1, in spite of rounding
+  CHECK(grown(50, 0.1, 5) == 2);
   CHECK(grown(49, 0.1, 5) == 1);
   CHECK(grown(1, 1, 0) == 2);
   CHECK(grown(50, 1, 1e300) == 1);
+}
+
+TEST_CASE("a hundred rows of weight 0.1 have a weight of 10, though their sum falls short of it") {
+  const auto half = column(200, [](std::size_t r) { return r % 2; });
+  Sample sample = from_columns({half, half});
+  for (double& w : sample.weights) w = 0.1;
+  REQUIRE(sample.dataset().weights()[0] < 10);
+  CHECK(grow_trees(sample.dataset(), {1, 10, 1})[0].n_leaves() == 2);
+  CHECK(grow_trees(sample.dataset(), {1, 10.01, 1})[0].n_leaves() == 1);
 }
 
 TEST_CASE("cutting back a tree gives the tree of the smaller kappa, bit for bit") {

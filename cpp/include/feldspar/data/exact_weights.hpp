@@ -1,13 +1,13 @@
 // Weights whose sums are exact.
 //
-// A whole multiple of `unit`, with a total below 2^53 units, is a double without rounding, and so is
-// every sum and difference of such weights: the weight of a set of rows does not depend on the order
-// of addition, and the rest of the rows weigh the total less it. Weights are rounded to the
-// largest power of two that serves, total / 2^52 in the worst case; whole numbers and simple fractions
-// stay as they are. The error, half a unit a row, is that of adding up doubles.
+// Whole multiples of a unit, a power of two, that add up to no more than 2^53 units are doubles
+// without rounding, and so are all their sums and differences: the weight of a set of rows does not
+// depend on the order of addition, and the other rows weigh the total less it. The unit is the
+// largest that leaves the weights as they are (whole numbers and simple fractions), else about
+// total / 2^52, to which they are rounded: an error of half a unit a row, as of adding up doubles.
 //
-// DigitRows lists the rows once for every binary digit of their weight in units: the weight of a set
-// of rows is then a count for every digit.
+// DigitRows lists the rows once for every binary digit of their weight in units: the weight of a
+// set of rows is then a count for every digit.
 #pragma once
 
 #include <algorithm>

@@ -1,16 +1,17 @@
 // Grows a probabilistic decision tree for every variable, with all the others as predictors.
 //
-// A split sends X_j = v one way and the rest the other; for a binary X_j, v = 1. The split with the
-// largest gain in log-likelihood (split_gain.hpp; ties: the lower variable, then the lower value) of
-// those whose sides weigh at least min_leaf_weight is made if the gain exceeds -(l - 1) log kappa,
-// what the structure prior kappa^parameters takes for it, l being the target's number of values.
+// A split sends X_j = v one way and the rest the other; for a binary X_j, v = 1. Of the splits
+// whose sides weigh at least min_leaf_weight, that with the largest gain in log-likelihood
+// (split_gain.hpp; ties: the lower variable, then the lower value) is made if its gain exceeds
+// -(l - 1) log kappa, what the structure prior kappa^parameters takes for it, l being the target's
+// number of values.
 // Which split is best does not depend on kappa: the tree of a smaller kappa is
 // DecisionTree::pruned(least_gain(kappa, l)) of a larger one's, bit for bit.
 // (Lowd and Davis, 2014, section 4.1; Chickering, Heckerman and Meek, 1997.)
 //
-// Cost: a node adds up the bits of the rows on the lighter side of its split (split_counts.hpp), the
-// other side is the difference; the root takes the counts of all pairs, made once for all trees.
-// A test that leaves too little on one side is dropped for the whole subtree. Weights are
+// Cost: a node adds up the bits of the rows on the shorter side of its split (split_counts.hpp);
+// the other side is the difference; the root takes the counts of all pairs, made once for all
+// trees. A test that leaves too little on one side is dropped for the whole subtree. Weights are
 // summed exactly (data/exact_weights.hpp), so equal counts give equal gains and ties are ties.
 // Parallel over the targets; a tree depends on nothing but data and options. No randomness.
 #pragma once

@@ -6,8 +6,8 @@
 //   gain     = LL(yes) + LL(no) - LL(node).
 //
 // Counts are whole numbers of units, so the terms n log(n + ...) are looked up in tables: a gain
-// takes 2 l + 2 of them and no logarithm. Counts beyond a table (more than a million units), and all
-// counts where units are fine fractions, are computed, with the same bits.
+// takes 2 l + 2 of them and no logarithm. Counts beyond a table (more than a million units), and
+// all counts where units are fine fractions, are computed, with the same bits.
 //
 // Gains are rounded to a multiple of 2^-48 of n log n, n being the weight of all data: splits that
 // are equal on paper, or gain nothing, are so here too in spite of rounding errors.

@@ -1,7 +1,7 @@
 // A decision tree for every variable, and what they say of complete rows.
 //
-// Cost: a row goes down each tree once, whatever is asked of it. Parallel over the trees; sums over rows
-// are made by one task each, in the order of the rows.
+// Cost: a row goes down each tree once, whatever is asked of it, also for several kappas. Parallel
+// over the trees; the sum over the rows of a tree is made in their order.
 #pragma once
 
 #include <algorithm>
@@ -60,6 +60,24 @@ class ConditionalTrees {
 
 namespace detail {
 
+// Calls use(v, row, the leaf of tree v that it falls into) for all trees and rows; for each tree in
+// the order of the rows. Blocks of rows that fit into a cache go down all trees.
+template <class Use>
+void for_each_leaf(const ConditionalTrees& trees, std::span<const std::int32_t> codes,
+                   const Execution& execution, Use&& use) {
+  constexpr std::size_t kBlockCodes = std::size_t{1} << 16;
+  const std::size_t n_variables = trees.schema().n_variables(), n_rows = codes.size() / n_variables;
+  const std::size_t block = std::max<std::size_t>(64, kBlockCodes / n_variables);
+  for (std::size_t first = 0; first < n_rows; first += block) {
+    parallel_for(n_variables, execution, [&](std::size_t v) {
+      const DecisionTree& tree = trees.trees()[v];
+      for (std::size_t r = first; r < std::min(first + block, n_rows); ++r)
+        use(static_cast<Variable>(v), r, tree.leaf(codes.subspan(r * n_variables, n_variables)));
+    });
+    execution.throw_if_stopped();
+  }
+}
+
 // Adds up w log P(target | leaf) over what fell into the leaves, weights[node][value], after the
 // tree is cut back to splits that gain more than `least`.
 inline double pruned_log_likelihood(const DecisionTree& tree, std::span<const double> weights,
@@ -94,23 +112,19 @@ inline std::vector<double> log_likelihoods(const ConditionalTrees& trees,
   const std::size_t n_rows = check_codes(trees.schema(), codes);
   detail::check_weights(weights, n_rows);
   for (const double kappa : kappas) check_kappa(kappa);
-  const std::size_t n_variables = trees.schema().n_variables();
-  std::vector<double> by_tree(n_variables * kappas.size());
-  parallel_for(n_variables, execution, [&](std::size_t v) {
-    const DecisionTree& tree = trees.trees()[v];
-    std::vector<double> fallen(tree.nodes().size() * tree.n_values(), 0.0);  // [node][value]
-    for (std::size_t r = 0; r < n_rows; ++r) {
-      const auto row = codes.subspan(r * n_variables, n_variables);
-      fallen[tree.leaf(row) * tree.n_values() + static_cast<std::size_t>(row[v])] +=
-          weights.empty() ? 1.0 : weights[r];
-    }
-    for (std::size_t k = 0; k < kappas.size(); ++k)
-      by_tree[v * kappas.size() + k] =
-          detail::pruned_log_likelihood(tree, fallen, least_gain(kappas[k], tree.n_values()));
+  // fallen[v][node][value]: the weight that fell into a leaf of tree v.
+  std::vector<std::vector<double>> fallen;
+  for (const DecisionTree& tree : trees.trees())
+    fallen.emplace_back(tree.nodes().size() * tree.n_values(), 0.0);
+  detail::for_each_leaf(trees, codes, execution, [&](Variable v, std::size_t r, NodeId leaf) {
+    const auto value = static_cast<std::size_t>(codes[r * fallen.size() + v]);
+    fallen[v][leaf * trees.trees()[v].n_values() + value] += weights.empty() ? 1.0 : weights[r];
   });
-  execution.throw_if_stopped();
   std::vector<double> sums(kappas.size(), 0.0);
-  for (std::size_t i = 0; i < by_tree.size(); ++i) sums[i % kappas.size()] += by_tree[i];
+  for (std::size_t k = 0; k < kappas.size(); ++k)
+    for (const DecisionTree& tree : trees.trees())
+      sums[k] += detail::pruned_log_likelihood(tree, fallen[tree.target()],
+                                               least_gain(kappas[k], tree.n_values()));
   return sums;
 }
 
@@ -119,18 +133,12 @@ inline std::vector<double> log_conditionals(const ConditionalTrees& trees,
                                             std::span<const std::int32_t> codes,
                                             const Execution& execution = {}) {
   const std::size_t n_rows = check_codes(trees.schema(), codes);
-  const std::size_t n_variables = trees.schema().n_variables();
   const auto offsets = value_offsets(trees.schema());
   std::vector<double> result(n_rows * offsets.back());
-  parallel_for(n_variables, execution, [&](std::size_t v) {
-    const DecisionTree& tree = trees.trees()[v];
-    for (std::size_t r = 0; r < n_rows; ++r) {
-      const NodeId leaf = tree.leaf(codes.subspan(r * n_variables, n_variables));
-      std::ranges::copy(tree.log_probabilities(leaf),
-                        result.data() + r * offsets.back() + offsets[v]);
-    }
+  detail::for_each_leaf(trees, codes, execution, [&](Variable v, std::size_t r, NodeId leaf) {
+    std::ranges::copy(trees.trees()[v].log_probabilities(leaf),
+                      result.data() + r * offsets.back() + offsets[v]);
   });
-  execution.throw_if_stopped();
   return result;
 }
 

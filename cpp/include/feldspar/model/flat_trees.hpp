@@ -1,9 +1,9 @@
-// A decision tree for every variable as flat arrays, the form in which they cross borders (bindings,
-// files, pickles).
+// A decision tree for every variable as flat arrays, the form in which they cross borders
+// (bindings, files, pickles).
 //
-// Tree v has the nodes begin[v] ... begin[v + 1], in preorder. A split's `yes` child follows it; `no` is
-// the place of the other child within the tree, 0 at a leaf. log_probabilities holds, node after
-// node, as many numbers as the tree's target has values.
+// Tree v has the nodes begin[v] ... begin[v + 1], in preorder. A split's `yes` child follows it;
+// `no` is the place of the other child within the tree, 0 at a leaf. log_probabilities holds, node
+// after node, as many numbers as the tree's target has values.
 #pragma once
 
 #include <cstddef>
