@@ -10,6 +10,7 @@
 #include <feldspar/base/numeric.hpp>
 #include <feldspar/base/pack.hpp>
 #include <feldspar/base/parallel.hpp>
+#include <feldspar/base/random.hpp>
 #include <feldspar/base/simd.hpp>
 #include <feldspar/base/sliced_lists.hpp>
 #include <feldspar/base/types.hpp>
@@ -26,9 +27,15 @@
 #include <feldspar/feature/feature_set.hpp>
 #include <feldspar/feature/flat_conjunctions.hpp>
 
+#include <feldspar/model/conditional_rows.hpp>
+#include <feldspar/model/conditional_terms.hpp>
 #include <feldspar/model/conditionals.hpp>
 #include <feldspar/model/decision_tree.hpp>
+#include <feldspar/model/dependency_conditionals.hpp>
+#include <feldspar/model/dependency_network.hpp>
+#include <feldspar/model/flat_dependency_network.hpp>
 #include <feldspar/model/markov_network.hpp>
+#include <feldspar/model/product_distribution.hpp>
 
 #include <feldspar/optim/lbfgs.hpp>
 #include <feldspar/optim/lbfgs_memory.hpp>
@@ -50,4 +57,7 @@
 #include <feldspar/objective/slot_map.hpp>
 #include <feldspar/objective/wide_index.hpp>
 
+#include <feldspar/infer/dependency_gibbs.hpp>
+
+#include <feldspar/learn/dn2mn.hpp>
 #include <feldspar/learn/fit_weights.hpp>

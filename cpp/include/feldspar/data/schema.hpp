@@ -2,6 +2,7 @@
 // speaks of variables and values by number.
 #pragma once
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -28,5 +29,13 @@ class Schema {
  private:
   std::vector<Value> cardinalities_;
 };
+
+// Where each variable's values start when those of all variables are put side by side, plus the
+// end.
+inline std::vector<std::size_t> value_offsets(const Schema& schema) {
+  std::vector<std::size_t> offsets{0};
+  for (const Value c : schema.cardinalities()) offsets.push_back(offsets.back() + c);
+  return offsets;
+}
 
 }  // namespace feldspar
