@@ -69,19 +69,20 @@ class TreeDraw {
 };
 
 // The same for a log-linear conditional. Terms with one other test are added up beforehand in a
-// table for each other variable, by its value and the target's: whatever their number, they cost
-// one row of the table. (But not where the table would be much larger than the terms are.)
+// table for each other variable: whatever their number, they cost one row of the table. A row has
+// what the other variable's value adds to the score of each value of the target, less what it adds
+// to that of value 0; for a binary target that is a single number. (No table where it would be much
+// larger than the terms are.)
 class LogLinearDraw {
  public:
   explicit LogLinearDraw(const LogLinearConditional& conditional);
 
   std::size_t operator()(State state, Random& random, std::vector<double>& scores) const {
     scores.assign(start_.begin(), start_.end());
-    for (const Pair& pair : pairs_) {
-      const double* row =
-          tables_.data() + pair.table + static_cast<std::size_t>(state[pair.other]) * start_.size();
-      for (std::size_t a = 0; a < scores.size(); ++a) scores[a] += row[a];
-    }
+    if (scores.size() == 2)
+      scores[1] += margin(state);
+    else
+      add_rows(state, scores);
     for (const FeatureId j : long_terms_)
       if (holds_for(j, state))
         for (const Value a : target_values(j)) scores[a] += terms_->weights()[j];
@@ -96,7 +97,23 @@ class LogLinearDraw {
     std::size_t table;  // where its table starts
   };
 
-  // A conjunction's test of the target, the others passed over.
+  double margin(State state) const noexcept {
+    double sum = 0;
+    for (const Pair& pair : pairs_)
+      sum += tables_[pair.table + static_cast<std::size_t>(state[pair.other])];
+    return sum;
+  }
+
+  void add_rows(State state, std::span<double> scores) const noexcept {
+    const std::size_t width = scores.size() - 1;
+    for (const Pair& pair : pairs_) {
+      const double* row =
+          tables_.data() + pair.table + static_cast<std::size_t>(state[pair.other]) * width;
+      for (std::size_t a = 0; a < width; ++a) scores[a + 1] += row[a];
+    }
+  }
+
+  // What a term's test of the target admits.
   std::span<const Value> target_values(FeatureId j) const noexcept {
     const auto tests = terms_->features()[j];
     return terms_->features().values(std::ranges::find(tests, target_, &Test::variable)->values);
@@ -117,7 +134,7 @@ class LogLinearDraw {
   const MarkovNetwork* terms_;
   std::vector<double> start_;  // by value of the target: what no other variable decides
   std::vector<Pair> pairs_;
-  std::vector<double> tables_;  // of all pairs, by value of the other variable and of the target
+  std::vector<double> tables_;  // of all pairs, by the other's value and the target's from 1 on
   std::vector<FeatureId> long_terms_;
 };
 
@@ -141,7 +158,8 @@ inline LogLinearDraw::LogLinearDraw(const LogLinearConditional& conditional)
 
 inline void LogLinearDraw::add_pairs(Variable other, std::span<const FeatureId> terms) {
   const FeatureSet& features = terms_->features();
-  const std::size_t table_size = start_.size() * terms_->schema().cardinality(other);
+  const std::size_t width = start_.size() - 1;
+  const std::size_t table_size = width * terms_->schema().cardinality(other);
   const auto other_values = [&](FeatureId j) {
     return features.values(std::ranges::find(features[j], other, &Test::variable)->values);
   };
@@ -156,7 +174,13 @@ inline void LogLinearDraw::add_pairs(Variable other, std::span<const FeatureId> 
   double* table = tables_.data() + pairs_.back().table;
   for (const FeatureId j : terms)
     for (const Value u : other_values(j))
-      for (const Value a : target_values(j)) table[u * start_.size() + a] += terms_->weights()[j];
+      for (const Value a : target_values(j)) {
+        double* row = table + u * width;
+        if (a > 0)
+          row[a - 1] += terms_->weights()[j];
+        else
+          for (std::size_t b = 0; b < width; ++b) row[b] -= terms_->weights()[j];
+      }
 }
 
 using Draw = std::variant<TreeDraw, LogLinearDraw>;
