@@ -163,11 +163,11 @@ class WeightedFeatures {
  public:
   explicit WeightedFeatures(const Schema& schema) : builder_(schema) {}
 
-  void add(std::span<const Variable> variables, std::span<const std::size_t> value_begin,
-           std::span<const Value> values, double weight) {
-    const AddResult added = values.size() == variables.size()
-                                ? builder_.add(variables, values)
-                                : builder_.add(variables, value_begin, values);
+  ValueSetId intern(std::span<const Value> values) { return builder_.intern(values); }
+
+  // `tests` in canonical form, their sets interned here.
+  void add(std::span<const Test> tests, double weight) {
+    const AddResult added = builder_.add_canonical(tests);
     if (added.outcome == Added::new_feature)
       weights_.push_back(weight);
     else if (added.outcome == Added::duplicate)
@@ -175,8 +175,8 @@ class WeightedFeatures {
   }
 
   MarkovNetwork finish() && {
-    const FeatureSet all = std::move(builder_).finish();
-    if (std::ranges::count(weights_, 0.0) == 0) return {all, std::move(weights_)};
+    FeatureSet all = std::move(builder_).finish();
+    if (std::ranges::count(weights_, 0.0) == 0) return {std::move(all), std::move(weights_)};
     FeatureSetBuilder kept(all.schema());
     for (FeatureId j = 0; j < all.size(); ++j)
       if (weights_[j] != 0) kept.add(all, j);
@@ -207,19 +207,19 @@ class ConvertedFactor {
 
   // Numerator and denominator, times `scale`.
   void write(double scale, WeightedFeatures& out) {
+    std::vector<ValueSetId> numbers;  // of the target's tests, in the result
+    for (const ValueSetId set : target_sets_) numbers.push_back(out.intern(terms_.values(set)));
     for (std::uint32_t context = 0; context < contexts_.size(); ++context) {
-      gather(context);
+      gather(context, out);
       double at_base = 0;
       for (std::size_t s = 0; s < target_sets_.size(); ++s) {
         const double weight = scale * weights_[context * target_sets_.size() + s];
         if (weight == 0) continue;
-        const auto values = terms_.values(target_sets_[s]);
-        at_base += weight * base_.probability(target_, values);
-        append(target_, values);
-        out.add(variables_, value_begin_, values_, weight);
-        drop_last();
+        at_base += weight * base_.probability(target_, terms_.values(target_sets_[s]));
+        target_test_->values = numbers[s];
+        out.add(numerator_, weight);
       }
-      if (at_base != 0) out.add(variables_, value_begin_, values_, -at_base);
+      if (at_base != 0) out.add(denominator_, -at_base);
     }
   }
 
@@ -274,24 +274,17 @@ class ConvertedFactor {
     return set;
   }
 
-  void gather(std::uint32_t context) {
-    variables_.clear();
-    value_begin_.assign(1, 0);
-    values_.clear();
-    for (; context != PrefixTree::kRoot; context = contexts_.parent(context))
-      append(contexts_.last(context).variable, terms_.values(contexts_.last(context).values));
-  }
-
-  void append(Variable variable, std::span<const Value> values) {
-    variables_.push_back(variable);
-    values_.insert(values_.end(), values.begin(), values.end());
-    value_begin_.push_back(values_.size());
-  }
-
-  void drop_last() {
-    variables_.pop_back();
-    value_begin_.pop_back();
-    values_.resize(value_begin_.back());
+  // The tests of a context, with and without one of the target.
+  void gather(std::uint32_t context, WeightedFeatures& out) {
+    denominator_.clear();
+    for (; context != PrefixTree::kRoot; context = contexts_.parent(context)) {
+      const auto [variable, values] = contexts_.last(context);
+      denominator_.push_back({variable, out.intern(terms_.values(values))});
+    }
+    std::ranges::sort(denominator_, {}, &Test::variable);
+    numerator_ = denominator_;
+    const auto place = std::ranges::lower_bound(numerator_, target_, {}, &Test::variable);
+    target_test_ = numerator_.insert(place, Test{target_, 0});
   }
 
   Variable target_;
@@ -303,9 +296,8 @@ class ConvertedFactor {
   std::vector<double> weights_;          // by context and test of the target
   std::vector<OtherTest> others_;        // of the term being added
   std::vector<double> chances_;
-  std::vector<Variable> variables_;  // the conjunction being written
-  std::vector<std::size_t> value_begin_;
-  std::vector<Value> values_;
+  std::vector<Test> numerator_, denominator_;  // being written
+  std::vector<Test>::iterator target_test_;    // in the numerator
 };
 
 }  // namespace detail
