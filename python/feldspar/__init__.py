@@ -19,9 +19,11 @@ except ImportError as error:  # a source tree without its compiled part
     ) from error
 
 from feldspar import datasets, optimize
+from feldspar.conditionals import Conditionals
+from feldspar.dependency import DependencyNetwork, Split
 from feldspar.features import FeatureSet
 from feldspar.io.tabular import read_table, write_table
-from feldspar.network import Conditionals, MarkovNetwork
+from feldspar.network import MarkovNetwork
 from feldspar.preprocessing import binarize, discretize
 from feldspar.schema import Schema
 from feldspar.table import Table
@@ -31,10 +33,12 @@ from feldspar.weights import PseudoLikelihood, learn_weight_path, learn_weights
 
 __all__ = [
     "Conditionals",
+    "DependencyNetwork",
     "FeatureSet",
     "MarkovNetwork",
     "PseudoLikelihood",
     "Schema",
+    "Split",
     "Table",
     "TrainingReport",
     "TunedWeights",

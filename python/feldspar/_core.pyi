@@ -20,6 +20,22 @@ ValueArray: TypeAlias = npt.NDArray[np.uint16]
 # Conjunction i has the tests begin[i] ... begin[i + 1]; test t names variables[t] and admits
 # values[value_begin[t]] ... values[value_begin[t + 1]]: (begin, variables, value_begin, values).
 FlatConjunctions: TypeAlias = tuple[OffsetArray, VariableArray, OffsetArray, ValueArray]
+# Tree i predicts targets[i] and has the nodes node_begin[i] ... node_begin[i + 1] in preorder:
+# (targets, node_begin, variables, values, yes, no, gains, log_probabilities). Children count from
+# the tree's root and are 0 at a leaf; log_probabilities has, for each node, one for each value.
+FlatTrees: TypeAlias = tuple[
+    VariableArray,
+    OffsetArray,
+    VariableArray,
+    ValueArray,
+    VariableArray,
+    VariableArray,
+    FloatArray,
+    FloatArray,
+]
+# Log-linear conditional i predicts targets[i] and has the terms begin[i] ... begin[i + 1]:
+# (targets, begin, conjunctions, weights).
+FlatTerms: TypeAlias = tuple[VariableArray, OffsetArray, FlatConjunctions, FloatArray]
 Status: TypeAlias = Literal[
     "converged", "stalled", "max_iterations", "max_evaluations", "time_limit", "interrupted"
 ]
@@ -55,6 +71,28 @@ class MarkovNetwork:
     def log_conditionals(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
     def observed_log_conditionals(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
     def log_potentials(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
+
+class DependencyGibbsOptions:
+    def __init__(self) -> None: ...
+    n_samples: int
+    burn_in: int
+    thinning: int
+    n_chains: int
+    seed: int
+
+class DependencyNetwork:
+    def __init__(self, cardinalities: list[int], trees: FlatTrees, terms: FlatTerms) -> None: ...
+    def flatten(self) -> tuple[FlatTrees, FlatTerms]: ...
+    def log_conditionals(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
+    def observed_log_conditionals(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
+    def conditional_terms(self, variable: int) -> tuple[FeatureSet, FloatArray]: ...
+    def parents(self, variable: int) -> list[int]: ...
+    def sample(
+        self, options: DependencyGibbsOptions, n_threads: int, progress: Progress | None
+    ) -> CodeArray: ...
+    def to_markov(
+        self, base: FloatArray, orders: str, base_order: list[int]
+    ) -> tuple[FeatureSet, FloatArray]: ...
 
 class OptimizeOptions:
     def __init__(self) -> None: ...

@@ -18,12 +18,12 @@ from feldspar._arrays import (
     code_dtype,
     integer_codes,
 )
+from feldspar._random import RandomState
 from feldspar.schema import Label, Schema, listing
 
 if TYPE_CHECKING:
     from feldspar._frames import Backend
 
-RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 RowSelection: TypeAlias = (
     slice | Sequence[int] | Sequence[bool] | npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_]
 )

@@ -327,6 +327,17 @@ TEST_CASE("leaves that no row reaches and variables with one value leave no trac
               {{{{0, {0}}}, least}, {{{0, {1}}}, most}});
 }
 
+TEST_CASE("orders have names") {
+  CHECK(orders_named("one") == Orders::one);
+  CHECK(orders_named("opposite") == Orders::opposite);
+  CHECK(orders_named("rotations") == Orders::rotations);
+  CHECK(orders_named("opposite-rotations") == Orders::opposite_rotations);
+  CHECK_THROWS_WITH_AS(orders_named("two"),
+                       "orders: expected 'one', 'opposite', 'rotations' or 'opposite-rotations', "
+                       "got 'two'",
+                       InvalidInput);
+}
+
 TEST_CASE("what does not fit is refused") {
   Dice dice(3);
   const DependencyNetwork network = inconsistent(dice, Schema({2, 3}));

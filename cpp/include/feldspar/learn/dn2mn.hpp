@@ -38,6 +38,7 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,16 @@ enum class Orders {
   rotations,           // all rotations of the base order
   opposite_rotations,  // all rotations of both
 };
+
+inline Orders orders_named(std::string_view name) {
+  if (name == "one") return Orders::one;
+  if (name == "opposite") return Orders::opposite;
+  if (name == "rotations") return Orders::rotations;
+  require(name == "opposite-rotations",
+          "orders: expected 'one', 'opposite', 'rotations' or 'opposite-rotations', got '", name,
+          "'");
+  return Orders::opposite_rotations;
+}
 
 struct Dn2mnOptions {
   Orders orders = Orders::opposite_rotations;
