@@ -72,6 +72,31 @@ void check_variable(const DependencyNetwork& network, Variable v) {
           network.schema().n_variables());
 }
 
+void bind_product_distribution(py::module_& m) {
+  py::class_<ProductDistribution>(m, "ProductDistribution", "A distribution for every variable.")
+      .def(
+          py::init([](const std::vector<Value>& cardinalities, const Array<double>& probabilities) {
+            return ProductDistribution(Schema(cardinalities), copied(probabilities));
+          }),
+          py::arg("cardinalities"), py::arg("probabilities").noconvert())
+      .def_static(
+          "uniform",
+          [](const std::vector<Value>& cardinalities) {
+            return ProductDistribution::uniform(Schema(cardinalities));
+          },
+          py::arg("cardinalities"))
+      .def_static(
+          "point",
+          [](const std::vector<Value>& cardinalities, const Array<std::int32_t>& state) {
+            return ProductDistribution::point(Schema(cardinalities), view(state));
+          },
+          py::arg("cardinalities"), py::arg("state").noconvert())
+      .def_static("marginals", &ProductDistribution::marginals, py::arg("data"))
+      .def_property_readonly("probabilities",
+                             [](const ProductDistribution& d) { return copy(d.probabilities()); })
+      .def("mode", [](const ProductDistribution& d) { return adopt(d.mode()); });
+}
+
 void bind_options(py::module_& m) {
   py::class_<DependencyGibbsOptions>(m, "DependencyGibbsOptions", "What is sampled, and how.")
       .def(py::init<>())
@@ -85,6 +110,7 @@ void bind_options(py::module_& m) {
 }  // namespace
 
 void bind_dependency_network(py::module_& m) {
+  bind_product_distribution(m);
   bind_options(m);
   py::class_<DependencyNetwork>(m, "DependencyNetwork", "A conditional for every variable.")
       .def(py::init([](const std::vector<Value>& cardinalities, const TreeArrays& trees,
@@ -140,15 +166,14 @@ void bind_dependency_network(py::module_& m) {
           py::arg("options"), py::arg("n_threads"), py::arg("progress"))
       .def(
           "to_markov",
-          [](const DependencyNetwork& network, const Array<double>& base, const std::string& orders,
-             const std::vector<Variable>& base_order) {
-            const auto probabilities = copied(base);
+          [](const DependencyNetwork& network, const ProductDistribution& base,
+             const std::string& orders, const std::vector<Variable>& base_order) {
+            const Dn2mnOptions options{orders_named(orders), base_order};
             return to_parts(run_watched(1, py::none(), [&](const Execution& execution) {
-              return dn2mn(network, ProductDistribution(network.schema(), probabilities),
-                           {orders_named(orders), base_order}, execution);
+              return dn2mn(network, base, options, execution);
             }));
           },
-          py::arg("base").noconvert(), py::arg("orders"), py::arg("base_order"));
+          py::arg("base"), py::arg("orders"), py::arg("base_order"));
 }
 
 }  // namespace feldspar::bindings

@@ -14,7 +14,7 @@ from feldspar._progress import progress_bar
 from feldspar._random import RandomState, core_seed
 from feldspar._trees import FlatTrees, Node, Split, Tree, coded_nodes, depth_of, nodes_of, tree_of
 from feldspar.conditionals import ConditionalModel, check_weight_left
-from feldspar.features import Conjunction, FeatureSet, FlatTests, core_codes, core_int
+from feldspar.features import Conjunction, FeatureSet, FlatTests, core_codes, core_dataset, core_int
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Label, Schema, listing
 from feldspar.table import Table
@@ -76,7 +76,7 @@ class DependencyNetwork(ConditionalModel):
         self,
         schema: Schema,
         core: _core.DependencyNetwork,
-        marginals: tuple[npt.NDArray[np.float64], ...] | None,
+        marginals: _core.ProductDistribution | None,
         metadata: Mapping[str, Any] | None,
     ) -> None:
         self._schema = schema
@@ -90,11 +90,12 @@ class DependencyNetwork(ConditionalModel):
         schema: Schema,
         core: _core.DependencyNetwork,
         *,
-        marginals: Distributions | None = None,
+        marginals: Distributions | _core.ProductDistribution | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Self:
+        """Make a network of a compiled one; ``marginals`` may be compiled already."""
         network = cls.__new__(cls)
-        known = None if marginals is None else _checked_distributions(schema, marginals)
+        known = None if marginals is None else _core_distribution(schema, marginals)
         network._fill(schema, core, known, metadata)
         return network
 
@@ -185,7 +186,13 @@ class DependencyNetwork(ConditionalModel):
     def marginals(self) -> tuple[npt.NDArray[np.float64], ...] | None:
         """The distribution of each variable in the training data, where it is known."""
         self._conditional_core  # noqa: B018
-        return self._marginals
+        if self._marginals is None:
+            return None
+        ends = np.cumsum(self._schema.cardinalities)[:-1]
+        arrays = tuple(np.split(self._marginals.probabilities, ends))
+        for array in arrays:
+            array.setflags(write=False)
+        return arrays
 
     @property
     def kinds(self) -> tuple[Literal["tree", "log-linear"], ...]:
@@ -203,20 +210,21 @@ class DependencyNetwork(ConditionalModel):
         return f"DependencyNetwork({len(self.schema)} variables: {', '.join(parts)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return plain parts: the compiled network is rebuilt from them."""
+        """Return plain parts: what is compiled is rebuilt from them."""
         state = dict(vars(self))
         if "_compiled" in state:
-            state["_compiled"] = self._conditional_core.flatten()
+            state["_compiled"] = self._compiled.flatten()
+            state["_marginals"] = self._marginals and self._marginals.probabilities
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Rebuild the compiled network."""
+        """Rebuild what is compiled."""
         vars(self).update(state)
         if "_compiled" in state:
-            cardinalities = list(self._schema.cardinalities)
+            cardinalities, marginals = list(self._schema.cardinalities), state["_marginals"]
             self._compiled = _core.DependencyNetwork(cardinalities, *state["_compiled"])
-            if self._marginals is not None:
-                self._marginals = _checked_distributions(self._schema, self._marginals)
+            if marginals is not None:
+                self._marginals = _core.ProductDistribution(cardinalities, marginals)
 
     def with_marginals(self, X: object, *, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Return the same network with the marginals of some data, the training data by preference.
@@ -229,14 +237,9 @@ class DependencyNetwork(ConditionalModel):
         """
         table = Table.of(X, schema=self.schema, sample_weight=sample_weight)
         check_weight_left("X", table)
-        codes, weights = core_codes(table), table.weights
-        counts = [
-            np.bincount(codes[:, v], weights=weights, minlength=cardinality) / weights.sum()
-            for v, cardinality in enumerate(self.schema.cardinalities)
-        ]
-        return self._of_core(
-            self.schema, self._conditional_core, marginals=counts, metadata=self.metadata
-        )
+        marginals = _core.ProductDistribution.marginals(core_dataset(table))
+        core = self._conditional_core
+        return self._of_core(self.schema, core, marginals=marginals, metadata=self.metadata)
 
     # Its parts
 
@@ -384,39 +387,39 @@ class DependencyNetwork(ConditionalModel):
             Its features are parts of the conjunctions in the conditionals (see `terms`).
         """
         schema = self.schema
-        probabilities = np.concatenate(self._base_distributions(base, marginals))
+        distribution = self._base_distribution(base, marginals)
         positions = [] if order is None else [schema.index(v) for v in order]
         if order is not None and sorted(positions) != list(range(len(schema))):
             raise ValueError(
                 f"order: expected each of the {len(schema)} variables once, got {listing(order)}"
             )
-        core, weights = self._conditional_core.to_markov(probabilities, orders, positions)
+        core, weights = self._conditional_core.to_markov(distribution, orders, positions)
         described = base if isinstance(base, str) else "state"
         metadata = {**self.metadata, "method": "dn2mn", "orders": orders, "base": described}
         features = FeatureSet._of_core(schema, core)
         return MarkovNetwork(features, weights, metadata=metadata)
 
-    def _base_distributions(
+    def _base_distribution(
         self, base: Base, marginals: Distributions | None
-    ) -> tuple[npt.NDArray[np.float64], ...]:
+    ) -> _core.ProductDistribution:
+        schema = self.schema
+        cardinalities = list(schema.cardinalities)
         if not isinstance(base, str):
-            return _point(self.schema, _state(self.schema, base))
+            return _core.ProductDistribution.point(cardinalities, _state(schema, base))
         if base == "uniform":
-            return tuple(np.full(c, 1.0 / c) for c in self.schema.cardinalities)
+            return _core.ProductDistribution.uniform(cardinalities)
         if base not in ("marginals", "mode"):
             raise ValueError(
                 f"base: expected 'marginals', 'mode', 'uniform' or a state, got {base!r}"
             )
-        known = self.marginals
-        if marginals is not None:
-            known = _checked_distributions(self.schema, marginals)
+        known = self._marginals if marginals is None else _core_distribution(schema, marginals)
         if known is None:
             raise ValueError(
                 f"base={base!r} needs the marginals of the training data, which this network does "
                 "not know: give marginals=, use with_marginals(X), or base='uniform'"
             )
         if base == "mode":
-            return _point(self.schema, [int(np.argmax(p)) for p in known])
+            return _core.ProductDistribution.point(cardinalities, known.mode())
         return known
 
     # Files
@@ -476,13 +479,14 @@ def core_of(schema: Schema, trees: FlatTrees, terms: FlatTerms) -> _core.Depende
     return _core.DependencyNetwork(list(schema.cardinalities), trees.arrays(), terms.arrays())
 
 
-def _checked_distributions(
-    schema: Schema, distributions: Distributions
-) -> tuple[npt.NDArray[np.float64], ...]:
-    """Return one read-only array for each variable; the core checks that they are distributions."""
+def _core_distribution(
+    schema: Schema, distributions: Distributions | _core.ProductDistribution
+) -> _core.ProductDistribution:
+    """Return the compiled form of one distribution for each variable."""
+    if isinstance(distributions, _core.ProductDistribution):
+        return distributions
     if isinstance(distributions, Mapping):
-        missing = [name for name in schema.names if name not in distributions]
-        if missing or len(distributions) != len(schema):
+        if set(distributions) != set(schema.names):
             raise ValueError(
                 f"marginals: expected one for each of {listing(schema.names)}, "
                 f"got {listing(list(distributions))}"
@@ -495,30 +499,23 @@ def _checked_distributions(
             f"marginals: expected {len(schema)} distributions, one for each variable, "
             f"got {len(given)}"
         )
-    arrays = tuple(np.array(p, dtype=np.float64) for p in given)
+    arrays = [np.array(p, dtype=np.float64) for p in given]
     for name, cardinality, p in zip(schema.names, schema.cardinalities, arrays, strict=True):
         if p.shape != (cardinality,):
             raise ValueError(
                 f"marginals of {name!r}: expected {cardinality} probabilities, "
                 f"got an array of shape {p.shape}"
             )
-        p.setflags(write=False)
-    return arrays
+    return _core.ProductDistribution(list(schema.cardinalities), np.concatenate(arrays))
 
 
-def _state(schema: Schema, base: Any) -> list[int]:
+def _state(schema: Schema, base: Any) -> npt.NDArray[np.int32]:
     """Return the codes of a complete state."""
-    if isinstance(base, Mapping):
-        codes = {schema.index(v): schema.code(v, value) for v, value in base.items()}
-        missing = [name for v, name in enumerate(schema.names) if v not in codes]
-        if missing:
-            raise ValueError(f"base: expected a value of each variable, none of {listing(missing)}")
-        return [codes[v] for v in range(len(schema))]
-    row = core_codes(Table.of([list(base)], schema=schema))
-    return [int(code) for code in row[0]]
-
-
-def _point(schema: Schema, state: Sequence[int]) -> tuple[npt.NDArray[np.float64], ...]:
-    """Return the distributions that put everything on one state."""
-    pairs = zip(state, schema.cardinalities, strict=True)
-    return tuple((np.arange(c) == code).astype(np.float64) for code, c in pairs)
+    if not isinstance(base, Mapping):
+        row: npt.NDArray[np.int32] = core_codes(Table.of([list(base)], schema=schema))[0]
+        return row
+    codes = {schema.index(v): schema.code(v, value) for v, value in base.items()}
+    missing = [name for v, name in enumerate(schema.names) if v not in codes]
+    if missing:
+        raise ValueError(f"base: expected a value of each variable, none of {listing(missing)}")
+    return np.array([codes[v] for v in range(len(schema))], dtype=np.int32)

@@ -18,6 +18,8 @@ from feldspar.io.files import Target, atomic_write, read_text, source_name
 from feldspar.io.libra import conjunction_words, factor_terms
 from feldspar.io.libra_syntax import (
     LibraFactor,
+    LibraFeature,
+    LibraFeatureList,
     LibraFile,
     LibraSplit,
     LibraTree,
@@ -35,6 +37,10 @@ _KIND_NAMES = {"MN": "a Markov network", "BN": "a Bayesian network"}
 # What sums of probabilities, written with six or more digits, may be off; beyond it they are
 # mended.
 _EXACT = 1e-12
+
+
+# Indenting every level would make the file of a degenerate tree grow with the square of its depth.
+_DEEPEST_INDENT = 30
 
 
 def read_libra_dependency(path: Target) -> DependencyNetwork:
@@ -94,10 +100,20 @@ def read_libra_dependency(path: Target) -> DependencyNetwork:
 
 
 def _weights(file: LibraFile) -> Iterator[float]:
-    for block in file.blocks:
-        for factor in block.factors:
-            for _, weight in factor_terms(factor, file.cardinalities):
+    """Yield every number of the file."""
+    waiting: list[LibraFactor | LibraTreeNode] = [f for block in file.blocks for f in block.factors]
+    while waiting:
+        match waiting.pop():
+            case LibraFeature(weight):
                 yield weight
+            case LibraFeatureList(features):
+                waiting += features
+            case LibraTree(root):
+                waiting.append(root)
+            case LibraSplit(_, _, equal, other):
+                waiting += [equal, other]
+            case float(leaf):
+                yield leaf
 
 
 def _append_conditional(
@@ -216,7 +232,7 @@ def _tree_lines(target: int, nodes: Sequence[Node]) -> Iterator[str]:
     """Yield a tree, a node a line; splits on the target stand for a leaf's probabilities."""
     open_branches: list[int] = []  # for each open split, how many of its branches are not complete
     for node in nodes:
-        indent = "    " * len(open_branches)
+        indent = "    " * min(len(open_branches), _DEEPEST_INDENT)
         if node.split is not None:
             variable, value = node.split
             yield f"{indent}(v{variable}_{value}"

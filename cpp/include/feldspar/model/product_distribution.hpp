@@ -33,6 +33,8 @@ class ProductDistribution {
   static ProductDistribution marginals(const Dataset& data);
 
   const Schema& schema() const noexcept { return schema_; }
+  // Those of all variables side by side.
+  std::span<const double> probabilities() const noexcept { return probabilities_; }
 
   std::span<const double> operator[](Variable v) const noexcept {
     return {probabilities_.data() + offsets_[v], offsets_[v + 1] - offsets_[v]};
@@ -64,7 +66,7 @@ inline ProductDistribution::ProductDistribution(Schema schema, std::vector<doubl
     : schema_(std::move(schema)),
       offsets_(value_offsets(schema_)),
       probabilities_(std::move(probabilities)) {
-  constexpr double kRounding = 1e-6;
+  constexpr double kRounding = 1e-6, kExact = 1e-12;
   require(probabilities_.size() == offsets_.back(), "distribution: got ", probabilities_.size(),
           " probabilities for ", offsets_.back(), " values of all variables");
   for (Variable v = 0; v < schema_.n_variables(); ++v) {
@@ -75,7 +77,9 @@ inline ProductDistribution::ProductDistribution(Schema schema, std::vector<doubl
     const double sum = std::accumulate(own.begin(), own.end(), 0.0);
     require(std::abs(sum - 1) <= kRounding, "distribution of variable ", v,
             ": the probabilities add up to ", sum, "; expected 1");
-    for (double& p : own) p /= sum;
+    // What is exact but for the last bits stays as it is, and so survives being written and read.
+    if (std::abs(sum - 1) > kExact)
+      for (double& p : own) p /= sum;
   }
 }
 
