@@ -12,6 +12,7 @@ namespace feldspar::bindings {
 
 void bind_data(py::module_& m);
 void bind_delimited(py::module_& m);
+void bind_dependency_network(py::module_& m);
 void bind_errors(py::module_& m);
 void bind_features(py::module_& m);
 void bind_generate(py::module_& m);

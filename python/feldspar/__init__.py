@@ -21,9 +21,11 @@ except ImportError as error:  # a source tree without its compiled part
 from typing import TYPE_CHECKING
 
 from feldspar import datasets, optimize
+from feldspar.conditionals import Conditionals
+from feldspar.dependency import DependencyNetwork, Split
 from feldspar.features import FeatureSet
 from feldspar.io.tabular import read_table, write_table
-from feldspar.network import Conditionals, MarkovNetwork
+from feldspar.network import MarkovNetwork
 from feldspar.preprocessing import binarize, discretize
 from feldspar.schema import Schema
 from feldspar.table import Table
@@ -38,12 +40,14 @@ __all__ = [
     "DTL1",
     "DTSL",
     "Conditionals",
+    "DependencyNetwork",
     "EdgeStability",
     "FeatureSet",
     "L1Neighborhood",
     "MarkovNetwork",
     "PseudoLikelihood",
     "Schema",
+    "Split",
     "Table",
     "TrainingReport",
     "TunedWeights",

@@ -25,10 +25,26 @@ NodeArray: TypeAlias = npt.NDArray[np.uint32]
 # `yes` child follows it, `no` is the place of the other child in the tree (0: a leaf). Then come
 # the gains of the splits and, node by node, the log-probabilities of the target's values:
 # (begin, variables, values, no, gains, log_probabilities).
-FlatTrees: TypeAlias = tuple[
+FlatForest: TypeAlias = tuple[
     OffsetArray, VariableArray, ValueArray, NodeArray, FloatArray, FloatArray
 ]
 Conversion: TypeAlias = Literal["default", "prune", "prune-10", "prune-5", "nonzero"]
+# Tree i predicts targets[i] and has the nodes node_begin[i] ... node_begin[i + 1] in preorder:
+# (targets, node_begin, variables, values, yes, no, gains, log_probabilities). Children count from
+# the tree's root and are 0 at a leaf; log_probabilities has, for each node, one for each value.
+FlatTrees: TypeAlias = tuple[
+    VariableArray,
+    OffsetArray,
+    VariableArray,
+    ValueArray,
+    VariableArray,
+    VariableArray,
+    FloatArray,
+    FloatArray,
+]
+# Log-linear conditional i predicts targets[i] and has the terms begin[i] ... begin[i + 1]:
+# (targets, begin, conjunctions, weights).
+FlatTerms: TypeAlias = tuple[VariableArray, OffsetArray, FlatConjunctions, FloatArray]
 Status: TypeAlias = Literal[
     "converged", "stalled", "max_iterations", "max_evaluations", "time_limit", "interrupted"
 ]
@@ -64,6 +80,40 @@ class MarkovNetwork:
     def log_conditionals(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
     def observed_log_conditionals(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
     def log_potentials(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
+
+class ProductDistribution:
+    def __init__(self, cardinalities: list[int], probabilities: FloatArray) -> None: ...
+    @staticmethod
+    def uniform(cardinalities: list[int]) -> ProductDistribution: ...
+    @staticmethod
+    def point(cardinalities: list[int], state: CodeArray) -> ProductDistribution: ...
+    @staticmethod
+    def marginals(data: Dataset) -> ProductDistribution: ...
+    @property
+    def probabilities(self) -> FloatArray: ...
+    def mode(self) -> CodeArray: ...
+
+class DependencyGibbsOptions:
+    def __init__(self) -> None: ...
+    n_samples: int
+    burn_in: int
+    thinning: int
+    n_chains: int
+    seed: int
+
+class DependencyNetwork:
+    def __init__(self, cardinalities: list[int], trees: FlatTrees, terms: FlatTerms) -> None: ...
+    def flatten(self) -> tuple[FlatTrees, FlatTerms]: ...
+    def log_conditionals(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
+    def observed_log_conditionals(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
+    def conditional_terms(self, variable: int) -> tuple[FeatureSet, FloatArray]: ...
+    def parents(self, variable: int) -> list[int]: ...
+    def sample(
+        self, options: DependencyGibbsOptions, n_threads: int, progress: Progress | None
+    ) -> CodeArray: ...
+    def to_markov(
+        self, base: ProductDistribution, orders: str, base_order: list[int]
+    ) -> tuple[FeatureSet, FloatArray]: ...
 
 class OptimizeOptions:
     def __init__(self) -> None: ...
@@ -134,7 +184,7 @@ class Trees:
         gains: FloatArray,
         log_probabilities: FloatArray,
     ) -> Trees: ...
-    def flatten(self) -> FlatTrees: ...
+    def flatten(self) -> FlatForest: ...
     @property
     def cardinalities(self) -> list[int]: ...
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from feldspar.network import MarkovNetwork, check_weight_left
+from feldspar.conditionals import ConditionalModel, check_weight_left
 from feldspar.table import Table
 
 __all__ = ["Score", "pseudo_log_likelihood"]
@@ -42,12 +42,14 @@ class Score:
         return self.mean
 
 
-def pseudo_log_likelihood(network: MarkovNetwork, X: object, *, n_jobs: int | None = None) -> Score:
+def pseudo_log_likelihood(
+    network: ConditionalModel, X: object, *, n_jobs: int | None = None
+) -> Score:
     """Return the PLL, the sum over variables of ``log P(x_v | rest)``, of each row and on average.
 
     Parameters
     ----------
-    network : MarkovNetwork
+    network : MarkovNetwork or DependencyNetwork
     X : table, frame or array
         Complete rows.
     n_jobs : int, optional

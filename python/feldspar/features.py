@@ -292,7 +292,7 @@ def _refuse_constants(
 def _flat_conjunctions(
     schema: Schema, conjunctions: Iterable[Conjunction]
 ) -> _core.FlatConjunctions:
-    flat = _FlatTests(schema)
+    flat = FlatTests(schema)
     for place, conjunction in enumerate(conjunctions):
         try:
             flat.append(conjunction)
@@ -301,7 +301,7 @@ def _flat_conjunctions(
     return flat.arrays()
 
 
-class _FlatTests:
+class FlatTests:
     """Conjunctions on their way into the flat arrays of the core."""
 
     def __init__(self, schema: Schema) -> None:
@@ -312,6 +312,7 @@ class _FlatTests:
         self._values: list[int] = []
 
     def append(self, conjunction: Conjunction) -> None:
+        """Add a conjunction as users write it."""
         for test in _iterated(conjunction):
             variable, value = _pair(test)
             position = self._position(variable)
@@ -344,6 +345,7 @@ class _FlatTests:
         return code
 
     def arrays(self) -> _core.FlatConjunctions:
+        """Return what was added."""
         return (
             np.asarray(self._begin, dtype=np.int64),
             np.asarray(self._variables, dtype=np.uint32),

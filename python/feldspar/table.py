@@ -18,12 +18,12 @@ from feldspar._arrays import (
     code_dtype,
     integer_codes,
 )
+from feldspar._random import RandomState, generator
 from feldspar.schema import Label, Schema, listing
 
 if TYPE_CHECKING:
     from feldspar._frames import Backend
 
-RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 RowSelection: TypeAlias = (
     slice | Sequence[int] | Sequence[bool] | npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_]
 )
@@ -438,13 +438,6 @@ def _infer_cardinalities(
     if labels is None or len(labels) != len(seen):
         return seen
     return [n if ls is None else len(ls) for n, ls in zip(seen, labels, strict=True)]
-
-
-def generator(random_state: RandomState) -> np.random.Generator | np.random.RandomState:
-    """Return the source of random numbers that a ``random_state`` stands for."""
-    if isinstance(random_state, np.random.Generator | np.random.RandomState):
-        return random_state
-    return np.random.default_rng(random_state)
 
 
 def _counted(n: int, noun: str) -> str:

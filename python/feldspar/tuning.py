@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy.typing as npt
 
+from feldspar._random import RandomState
+from feldspar.conditionals import check_weight_left
 from feldspar.features import Conjunction, FeatureSet
-from feldspar.network import MarkovNetwork, check_weight_left
-from feldspar.table import RandomState, Table
+from feldspar.network import MarkovNetwork
+from feldspar.table import Table
 from feldspar.weights import OnInterrupt, learn_weight_path, listed, table_and_features
 
 _HELD_OUT = 0.1

@@ -37,11 +37,6 @@ Problem many_rows() { return random_problem(5, 5, 1, 4, 2500, 30, 3); }
 
 }  // namespace
 
-TEST_CASE("value_offsets tells where each variable's values start") {
-  CHECK(value_offsets(Schema({2, 1, 5})) == std::vector<std::size_t>{0, 2, 3, 8});
-  CHECK(value_offsets(Schema()) == std::vector<std::size_t>{0});
-}
-
 TEST_CASE("log_conditionals equal enumeration") {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     CAPTURE(seed);

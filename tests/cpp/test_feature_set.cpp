@@ -105,6 +105,20 @@ TEST_CASE("the sets of a variable that comes twice are intersected") {
   CHECK(stored(std::move(builder).finish(), 0) == Canonical{{0, {1, 2}}, {1, {1}}});
 }
 
+TEST_CASE("canonical tests of interned sets are the same features as what was written out") {
+  FeatureSetBuilder builder(Schema({4, 2, 3}));
+  const FeatureId written = Conjunction().test(0, {3, 1}).test(2, {0}).add_to(builder).feature;
+  const std::vector<Value> pair{1, 3}, single{0};
+  const std::vector<Test> tests{{0, builder.intern(pair)}, {2, builder.intern(single)}};
+  CHECK(tests[1].values == 0);  // the set {v} has number v
+  const AddResult again = builder.add_canonical(tests);
+  CHECK(again.outcome == Added::duplicate);
+  CHECK(again.feature == written);
+  CHECK(builder.add_canonical(std::span(tests).first(1)).outcome == Added::new_feature);
+  CHECK(builder.add_canonical({}).outcome == Added::always_true);
+  CHECK(stored(std::move(builder).finish(), 1) == Canonical{{0, {1, 3}}});
+}
+
 TEST_CASE("tests that admit all values are dropped") {
   FeatureSetBuilder builder(Schema({3, 2, 1}));
   Conjunction().test(0, {2, 1, 0}).test(1, {0}).test(2, {0}).add_to(builder);

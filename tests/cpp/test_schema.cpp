@@ -1,6 +1,7 @@
 // data/schema.hpp: what it holds and what it refuses.
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <vector>
 
 #include <feldspar/data/schema.hpp>
@@ -30,4 +31,9 @@ TEST_CASE("schemas are equal when all cardinalities are, in order") {
 TEST_CASE("a variable without values is refused by its number") {
   CHECK_THROWS_WITH_AS(Schema({2, 0, 0}), "variable 1: cardinality must be at least 1, got 0",
                        InvalidInput);
+}
+
+TEST_CASE("value_offsets tells where each variable's values start") {
+  CHECK(value_offsets(Schema({2, 1, 5})) == std::vector<std::size_t>{0, 2, 3, 8});
+  CHECK(value_offsets(Schema()) == std::vector<std::size_t>{0});
 }

@@ -28,11 +28,17 @@
 #include <feldspar/feature/feature_set.hpp>
 #include <feldspar/feature/flat_conjunctions.hpp>
 
+#include <feldspar/model/conditional_rows.hpp>
+#include <feldspar/model/conditional_terms.hpp>
 #include <feldspar/model/conditional_trees.hpp>
 #include <feldspar/model/conditionals.hpp>
 #include <feldspar/model/decision_tree.hpp>
+#include <feldspar/model/dependency_conditionals.hpp>
+#include <feldspar/model/dependency_network.hpp>
+#include <feldspar/model/flat_dependency_network.hpp>
 #include <feldspar/model/flat_trees.hpp>
 #include <feldspar/model/markov_network.hpp>
+#include <feldspar/model/product_distribution.hpp>
 
 #include <feldspar/optim/lbfgs.hpp>
 #include <feldspar/optim/lbfgs_memory.hpp>
@@ -54,9 +60,11 @@
 #include <feldspar/objective/slot_map.hpp>
 #include <feldspar/objective/wide_index.hpp>
 
+#include <feldspar/infer/dependency_gibbs.hpp>
 #include <feldspar/infer/evidence.hpp>
 
 #include <feldspar/learn/decision_tree.hpp>
+#include <feldspar/learn/dn2mn.hpp>
 #include <feldspar/learn/fit_weights.hpp>
 #include <feldspar/learn/generate_features.hpp>
 #include <feldspar/learn/split_counts.hpp>

@@ -7,7 +7,7 @@ variables ``v0``, ``v1``, ... Use the native format to keep them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from feldspar.io.files import Target, atomic_write, read_text, source_name
 from feldspar.io.libra_syntax import (
@@ -29,6 +29,7 @@ from feldspar.schema import Schema
 __all__ = [
     "HARD_WEIGHT",
     "LibraFile",
+    "conjunction_words",
     "factor_terms",
     "format_libra",
     "parse_libra",
@@ -123,12 +124,17 @@ def format_libra(network: MarkovNetwork) -> str:
     """Return the text of a ``.mn`` file: one feature a line, weights that read back exactly."""
     cardinalities = network.schema.cardinalities
     lines = [",".join(map(str, cardinalities)), "MN {"]
-    for tests, weight in zip(network.features, network.weights.tolist(), strict=True):
-        words = [repr(weight)]
-        for variable, admitted in tests:
-            words.extend(_test_words(variable, admitted, cardinalities[variable]))
-        lines.append(" ".join(words))
+    pairs = zip(network.features, network.weights.tolist(), strict=True)
+    lines += [conjunction_words(tests, weight, cardinalities) for tests, weight in pairs]
     return "\n".join([*lines, "}", ""])
+
+
+def conjunction_words(tests: Iterable[Test], weight: float, cardinalities: tuple[int, ...]) -> str:
+    """Return the line of a weighted conjunction."""
+    words = [repr(weight)]
+    for variable, admitted in tests:
+        words.extend(_test_words(variable, admitted, cardinalities[variable]))
+    return " ".join(words)
 
 
 def _test_words(variable: int, admitted: int | frozenset[int], cardinality: int) -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
-from feldspar.io.files import Target, source_name
+from feldspar.io.files import Target
+from feldspar.io.formats import format_of
 from feldspar.io.libra import read_libra, write_libra
 from feldspar.io.native import read_native, write_native
 from feldspar.io.uai import read_uai, write_uai
@@ -56,7 +56,7 @@ def load_network(path: Target, *, format: str | None = None) -> MarkovNetwork:
     >>> network.weights.tolist()
     [0.5]
     """
-    return _READERS[_format_of(path, format)](path)
+    return _READERS[format_of(path, format, _READERS)](path)
 
 
 def save_network(network: MarkovNetwork, path: Target, *, format: str | None = None) -> None:
@@ -90,20 +90,4 @@ def save_network(network: MarkovNetwork, path: Target, *, format: str | None = N
     ...     load_network(path).weights.tolist()
     [0.5]
     """
-    _WRITERS[_format_of(path, format)](network, path)
-
-
-def _format_of(path: Target, format: str | None) -> str:
-    known = ", ".join(map(repr, _READERS))
-    if format is not None:
-        if format not in _READERS:
-            raise ValueError(f"format: expected one of {known}, got {format!r}")
-        return format
-    name = source_name(path)
-    suffix = Path(name.removesuffix(".gz")).suffix
-    if suffix.lower().removeprefix(".") not in _READERS:
-        raise ValueError(
-            f"{name}: the name of a network's file ends with one of {known}, got {suffix!r}; "
-            "use format= for other names"
-        )
-    return suffix.lower().removeprefix(".")
+    _WRITERS[format_of(path, format, _WRITERS)](network, path)

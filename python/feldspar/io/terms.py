@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 Test: TypeAlias = tuple[int, int | frozenset[int]]
@@ -41,16 +41,22 @@ def soften_terms(terms: Sequence[Term], *, name: str) -> list[Term]:
     list of (conjunction, weight)
         The same terms in the same order, all weights finite.
     """
-    n_hard = sum(math.isinf(weight) for _, weight in terms)
+    # The caller's caller is the function that the user called with the file's name.
+    warn_of_hard_weights([weight for _, weight in terms], name=name, stacklevel=4)
+    return [(tests, finite_weight(weight)) for tests, weight in terms]
+
+
+def warn_of_hard_weights(weights: Iterable[float], *, name: str, stacklevel: int) -> None:
+    """Warn once if some weights are infinite."""
+    n_hard = sum(math.isinf(weight) for weight in weights)
     if n_hard:
         message = (
             f"{name}: {n_hard} infinite log-potential(s) replaced by +-{HARD_WEIGHT:g}, "
             "since the weights of a network are finite"
         )
-        # The caller's caller is the function that the user called with the file's name.
-        warnings.warn(message, UserWarning, stacklevel=3)
-    return [(tests, _finite(weight)) for tests, weight in terms]
+        warnings.warn(message, UserWarning, stacklevel=stacklevel)
 
 
-def _finite(weight: float) -> float:
+def finite_weight(weight: float) -> float:
+    """Return a weight, or what stands for it if it is infinite."""
     return math.copysign(HARD_WEIGHT, weight) if math.isinf(weight) else weight

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from feldspar._random import RandomState
 from feldspar.learners._clock import Clock
 from feldspar.learners._search import Search, TrainingData, WeightSettings
-from feldspar.table import RandomState
 from feldspar.weights import OnInterrupt, check_on_interrupt, listed, warn_unless_converged
 
 # The standard deviations of the weights' prior that the papers try.

@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
+from feldspar._random import RandomState
+from feldspar.conditionals import check_weight_left
 from feldspar.features import FeatureSet, core_dataset
 from feldspar.learners._clock import Clock
-from feldspar.network import MarkovNetwork, check_weight_left
-from feldspar.table import RandomState, Table
+from feldspar.network import MarkovNetwork
+from feldspar.table import Table
 from feldspar.weights import PseudoLikelihood, fit_path, is_interrupted
 
 # The part of the training rows that choices are made by where there are no validation rows.

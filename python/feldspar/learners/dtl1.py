@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.base import clone
 
+from feldspar._random import RandomState
 from feldspar.learners._base import PRIOR_SDS, MarkovLearner
 from feldspar.learners._search import Search
 from feldspar.learners.dtsl import DTSL
 from feldspar.learners.l1_neighborhood import L1Neighborhood
 from feldspar.network import MarkovNetwork
-from feldspar.table import RandomState
 from feldspar.weights import OnInterrupt
 
 

@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from feldspar._random import RandomState
 from feldspar.features import FeatureSet
 from feldspar.learners._base import PRIOR_SDS, MarkovLearner, one_of
 from feldspar.learners._search import Search
 from feldspar.learners._trees import KAPPAS, TreeSettings, choose_trees
 from feldspar.schema import Label, Schema
-from feldspar.table import RandomState
 from feldspar.weights import OnInterrupt
 
 CONVERSIONS = ("default", "prune", "prune-10", "prune-5", "nonzero")

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from feldspar._random import RandomState
 from feldspar.features import FeatureSet, core_float
 from feldspar.learners._base import PRIOR_SDS, MarkovLearner, one_of
 from feldspar.learners._logistic import C_VALUES, PathSettings, fit_path
 from feldspar.learners._search import Search
-from feldspar.table import RandomState
 from feldspar.weights import OnInterrupt
 
 RULES = ("or", "and")

@@ -10,11 +10,12 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from feldspar._progress import progress_bar
+from feldspar._random import RandomState, generator
 from feldspar.features import core_int
 from feldspar.learners._base import MarkovLearner, one_of
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
-from feldspar.table import RandomState, Table, generator
+from feldspar.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

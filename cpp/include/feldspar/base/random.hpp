@@ -55,7 +55,7 @@ class Xoshiro256 {
   std::array<std::uint64_t, 4> s_;
 };
 
-// Which stream of a seed: what the numbers are for, and for which of several.
+// Which stream of a seed: what the numbers are for (in ASCII), and for which of several.
 struct Stream {
   std::string_view name;
   std::uint64_t number = 0;
@@ -76,7 +76,7 @@ class Random {
   // until one is below n, fewer than two on average.
   constexpr std::uint64_t below(std::uint64_t n) noexcept {
     assert(n > 0);
-    const int width = std::bit_width(n - 1);
+    const auto width = static_cast<int>(std::bit_width(n - 1));
     if (width == 0) return 0;
     for (;;)
       if (const std::uint64_t x = bits() >> (64 - width); x < n) return x;

@@ -2,6 +2,7 @@
 // speaks of variables and values by number.
 #pragma once
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,7 @@ class Schema {
   std::vector<Value> cardinalities_;
 };
 
-// Where each variable's values start in a row of marginals or conditionals, plus the
+// Where each variable's values start when those of all variables are put side by side, plus the
 // end.
 inline std::vector<std::size_t> value_offsets(const Schema& schema) {
   std::vector<std::size_t> offsets{0};

@@ -120,6 +120,11 @@ class FeatureSetBuilder {
   // The same tests as an existing feature of another set over the same schema.
   AddResult add(const FeatureSet& other, FeatureId feature);
 
+  // For those who make many conjunctions of few sets: the number of a set, its values ascending, and
+  // a conjunction of such in canonical form, taken as it is.
+  ValueSetId intern(std::span<const Value> values);
+  AddResult add_canonical(std::span<const Test> tests);
+
   std::size_t size() const noexcept { return set_.size(); }
   FeatureSet finish() && { return std::move(set_); }
 
@@ -134,7 +139,6 @@ class FeatureSetBuilder {
     require(value < set_.schema_.cardinality(v), "variable ", v, " has no value ", value,
             "; expected 0 to ", set_.schema_.cardinality(v) - 1);
   }
-  ValueSetId intern(const std::vector<Value>& values);
   bool intersect_repeated();
   AddResult commit();
   void grow_table();
@@ -145,10 +149,10 @@ class FeatureSetBuilder {
   std::vector<Test> scratch_;                             // the conjunction being added
 };
 
-inline ValueSetId FeatureSetBuilder::intern(const std::vector<Value>& values) {
+inline ValueSetId FeatureSetBuilder::intern(std::span<const Value> values) {
   if (values.size() == 1) return values[0];
-  const auto [place, fresh] =
-      larger_sets_.try_emplace(values, static_cast<ValueSetId>(set_.sets_.size()));
+  const auto [place, fresh] = larger_sets_.try_emplace({values.begin(), values.end()},
+                                                       static_cast<ValueSetId>(set_.sets_.size()));
   if (fresh) set_.sets_.append(values);
   return place->second;
 }
@@ -186,10 +190,8 @@ inline AddResult FeatureSetBuilder::add(std::span<const Variable> variables,
 inline AddResult FeatureSetBuilder::add(const FeatureSet& other, FeatureId feature) {
   require(other.schema() == set_.schema_, "feature sets: their schemas differ");
   scratch_.clear();
-  for (const Test test : other[feature]) {
-    const auto values = other.values(test.values);
-    scratch_.push_back({test.variable, intern({values.begin(), values.end()})});
-  }
+  for (const Test test : other[feature])
+    scratch_.push_back({test.variable, intern(other.values(test.values))});
   return commit();
 }
 
@@ -217,16 +219,19 @@ inline AddResult FeatureSetBuilder::commit() {
   std::erase_if(scratch_, [&](const Test t) {
     return set_.sets_[t.values].size() == set_.schema_.cardinality(t.variable);
   });
-  if (scratch_.empty()) return {Added::always_true, kEmpty};
+  return add_canonical(scratch_);
+}
 
+inline AddResult FeatureSetBuilder::add_canonical(std::span<const Test> tests) {
+  if (tests.empty()) return {Added::always_true, kEmpty};
   const std::size_t mask = table_.size() - 1;
-  std::size_t place = hash_tests(scratch_) & mask;
+  std::size_t place = hash_tests(tests) & mask;
   for (; table_[place] != kEmpty; place = (place + 1) & mask)
-    if (std::ranges::equal(set_[table_[place]], scratch_)) return {Added::duplicate, table_[place]};
+    if (std::ranges::equal(set_[table_[place]], tests)) return {Added::duplicate, table_[place]};
 
   require(size() < kEmpty - 1, "feature set: too many features");
   const auto id = static_cast<FeatureId>(size());
-  set_.tests_.insert(set_.tests_.end(), scratch_.begin(), scratch_.end());
+  set_.tests_.insert(set_.tests_.end(), tests.begin(), tests.end());
   set_.begin_.push_back(set_.tests_.size());
   table_[place] = id;
   if (2 * size() > table_.size()) grow_table();

@@ -11,24 +11,21 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include <feldspar/base/bits.hpp>
-#include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
-#include <feldspar/base/parallel.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/packed_columns.hpp>
+#include <feldspar/data/schema.hpp>
+#include <feldspar/model/conditional_rows.hpp>
 #include <feldspar/model/markov_network.hpp>
 
 namespace feldspar {
 
 namespace detail {
-
-inline constexpr std::size_t kBlockRows = 1024;
 
 // scores[r * n_values + offset(v) + a] = s_a of row r.
 inline void add_scores(const MarkovNetwork& network, const PackedColumns& rows,
@@ -52,51 +49,20 @@ inline void add_scores(const MarkovNetwork& network, const PackedColumns& rows,
       const auto values = features.values(tests[i].values);
       for (std::size_t w = 0; w < n_words; ++w)
         context[w] = prefix[w] & suffix[(i + 1) * n_words + w];
-      double* own = scores.data() + offsets[tests[i].variable];
-      for_each_bit(context, [&](std::size_t r) {
-        for (const Value a : values) own[r * n_values + a] += weight;
-      });
+      add_where(context, values, weight, n_values, scores.data() + offsets[tests[i].variable]);
       rows.intersect(tests[i].variable, values, prefix);
     }
   }
 }
 
-// Scores of one variable become log-probabilities.
-inline void normalize_log(std::span<double> scores) {
-  const double top = *std::ranges::max_element(scores);
-  double total = 0;
-  for (const double s : scores) total += std::exp(s - top);
-  const double log_total = top + std::log(total);
-  for (double& s : scores) s -= log_total;
-}
-
-// Calls work(first_row, block) for blocks of rows, in parallel. The codes have been checked.
-template <class Work>
-void for_each_block(const Schema& schema, std::span<const std::int32_t> codes,
-                    const Execution& execution, Work&& work) {
-  const std::size_t n_variables = schema.n_variables(), n_rows = codes.size() / n_variables;
-  parallel_for((n_rows + kBlockRows - 1) / kBlockRows, execution, [&](std::size_t b) {
-    const std::size_t first = b * kBlockRows, here = std::min(kBlockRows, n_rows - first);
-    work(first, PackedColumns(schema, codes.subspan(first * n_variables, here * n_variables)));
-  });
-  execution.throw_if_stopped();
-}
-
-// Calls use(first_row, rows, log-conditionals of these rows) for blocks of rows, in parallel.
-template <class Use>
-void for_each_conditional_block(const MarkovNetwork& network, std::span<const std::int32_t> codes,
-                                const Execution& execution, Use&& use) {
+inline void fill_log_conditionals(const MarkovNetwork& network, std::span<const std::int32_t> codes,
+                                  std::span<double> block) {
   const auto offsets = value_offsets(network.schema());
-  for_each_block(
-      network.schema(), codes, execution, [&](std::size_t first, const PackedColumns& rows) {
-        std::vector<double> scores(rows.n_rows() * offsets.back(), 0.0);
-        add_scores(network, rows, offsets, scores);
-        for (std::size_t r = 0; r < rows.n_rows(); ++r)
-          for (std::size_t v = 0; v + 1 < offsets.size(); ++v)
-            normalize_log(
-                {scores.data() + r * offsets.back() + offsets[v], offsets[v + 1] - offsets[v]});
-        use(first, scores);
-      });
+  const PackedColumns rows(network.schema(), codes);
+  add_scores(network, rows, offsets, block);
+  for (std::size_t r = 0; r < rows.n_rows(); ++r)
+    for (std::size_t v = 0; v + 1 < offsets.size(); ++v)
+      normalize_log(block.subspan(r * offsets.back() + offsets[v], offsets[v + 1] - offsets[v]));
 }
 
 }  // namespace detail
@@ -105,34 +71,18 @@ void for_each_conditional_block(const MarkovNetwork& network, std::span<const st
 inline std::vector<double> log_conditionals(const MarkovNetwork& network,
                                             std::span<const std::int32_t> codes,
                                             const Execution& execution = {}) {
-  const std::size_t n_values = value_offsets(network.schema()).back();
-  std::vector<double> result(check_codes(network.schema(), codes) * n_values);
-  detail::for_each_conditional_block(
-      network, codes, execution, [&](std::size_t first, const std::vector<double>& block) {
-        std::ranges::copy(block, result.begin() + static_cast<std::ptrdiff_t>(first * n_values));
-      });
-  return result;
+  return gather_log_conditionals(network.schema(), codes, execution, [&](auto rows, auto block) {
+    detail::fill_log_conditionals(network, rows, block);
+  });
 }
 
 // Per row and variable, log P(X_v = x_v | rest of the row); row-major.
 inline std::vector<double> observed_log_conditionals(const MarkovNetwork& network,
                                                      std::span<const std::int32_t> codes,
                                                      const Execution& execution = {}) {
-  const std::size_t n_variables = network.schema().n_variables();
-  const auto offsets = value_offsets(network.schema());
-  check_codes(network.schema(), codes);
-  std::vector<double> result(codes.size());
-  detail::for_each_conditional_block(
-      network, codes, execution, [&](std::size_t first, const std::vector<double>& block) {
-        const std::size_t n_rows = block.size() / std::max<std::size_t>(1, offsets.back());
-        for (std::size_t r = 0; r < n_rows; ++r)
-          for (std::size_t v = 0; v < n_variables; ++v) {
-            const std::size_t place = (first + r) * n_variables + v;
-            result[place] =
-                block[r * offsets.back() + offsets[v] + static_cast<std::size_t>(codes[place])];
-          }
-      });
-  return result;
+  return gather_observed_log_conditionals(
+      network.schema(), codes, execution,
+      [&](auto rows, auto block) { detail::fill_log_conditionals(network, rows, block); });
 }
 
 // Per row, the sum of the weights of the features that hold.
@@ -141,8 +91,10 @@ inline std::vector<double> log_potentials(const MarkovNetwork& network,
                                           const Execution& execution = {}) {
   const FeatureSet& features = network.features();
   std::vector<double> result(check_codes(network.schema(), codes), 0.0);
-  detail::for_each_block(
-      network.schema(), codes, execution, [&](std::size_t first, const PackedColumns& rows) {
+  for_each_row_block(
+      network.schema(), codes, execution,
+      [&](std::size_t first, std::span<const std::int32_t> block) {
+        const PackedColumns rows(network.schema(), block);
         std::vector<Word> matched(rows.n_words());
         for (FeatureId j = 0; j < features.size(); ++j) {
           fill_bits(matched, rows.n_rows());
