@@ -4,7 +4,7 @@
 #include <feldspar/learn/decision_tree.hpp>
 #include <feldspar/learn/tree_features.hpp>
 #include <feldspar/model/conditional_trees.hpp>
-#include <feldspar/model/flat_trees.hpp>
+#include <feldspar/model/dependency_network.hpp>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
@@ -47,60 +47,19 @@ void bind_learning(py::class_<ConditionalTrees>& trees) {
 }
 
 void bind_scores(py::class_<ConditionalTrees>& trees) {
-  trees
-      .def(
-          "log_likelihoods",
-          [](const ConditionalTrees& self, const Array<std::int32_t>& codes,
-             const std::optional<Array<double>>& weights, const Array<double>& kappas,
-             int n_threads) {
-            check_table(self, codes);
-            const auto rows = view(codes);
-            const auto row_weights = view(weights), grid = view(kappas);
-            return adopt(run_watched(n_threads, py::none(), [&](const Execution& execution) {
-              return log_likelihoods(self, rows, row_weights, grid, execution);
-            }));
-          },
-          py::arg("codes").noconvert(), py::arg("weights").noconvert(),
-          py::arg("kappas").noconvert(), py::arg("n_threads"))
-      .def(
-          "log_conditionals",
-          [](const ConditionalTrees& self, const Array<std::int32_t>& codes, int n_threads) {
-            check_table(self, codes);
-            const auto rows = view(codes);
-            auto values = run_watched(n_threads, py::none(), [&](const Execution& execution) {
-              return log_conditionals(self, rows, execution);
-            });
-            const auto width = static_cast<py::ssize_t>(value_offsets(self.schema()).back());
-            return adopt(std::move(values), {codes.shape(0), width});
-          },
-          py::arg("codes").noconvert(), py::arg("n_threads"));
-}
-
-void bind_arrays(py::class_<ConditionalTrees>& trees) {
-  trees
-      .def_static(
-          "build",
-          [](const std::vector<Value>& cardinalities, const Array<std::int64_t>& begin,
-             const Array<Variable>& variables, const Array<Value>& values, const Array<NodeId>& no,
-             const Array<double>& gains, const Array<double>& log_probabilities) {
-            return build_trees(Schema(cardinalities), view(begin), view(variables), view(values),
-                               view(no), view(gains), view(log_probabilities));
-          },
-          py::arg("cardinalities"), py::arg("begin").noconvert(), py::arg("variables").noconvert(),
-          py::arg("values").noconvert(), py::arg("no").noconvert(), py::arg("gains").noconvert(),
-          py::arg("log_probabilities").noconvert())
-      .def("flatten",
-           [](const ConditionalTrees& self) {
-             FlatTrees flat = flatten(self);
-             return py::make_tuple(adopt(std::move(flat.begin)), adopt(std::move(flat.variables)),
-                                   adopt(std::move(flat.values)), adopt(std::move(flat.no)),
-                                   adopt(std::move(flat.gains)),
-                                   adopt(std::move(flat.log_probabilities)));
-           })
-      .def_property_readonly(
-          "cardinalities",
-          [](const ConditionalTrees& self) { return self.schema().cardinalities(); })
-      .def_property_readonly("n_leaves", &ConditionalTrees::n_leaves);
+  trees.def(
+      "log_likelihoods",
+      [](const ConditionalTrees& self, const Array<std::int32_t>& codes,
+         const std::optional<Array<double>>& weights, const Array<double>& kappas, int n_threads) {
+        check_table(self, codes);
+        const auto rows = view(codes);
+        const auto row_weights = view(weights), grid = view(kappas);
+        return adopt(run_watched(n_threads, py::none(), [&](const Execution& execution) {
+          return log_likelihoods(self, rows, row_weights, grid, execution);
+        }));
+      },
+      py::arg("codes").noconvert(), py::arg("weights").noconvert(), py::arg("kappas").noconvert(),
+      py::arg("n_threads"));
 }
 
 }  // namespace
@@ -110,7 +69,10 @@ void bind_trees(py::module_& m) {
                                      "A probabilistic decision tree for each variable.");
   bind_learning(trees);
   bind_scores(trees);
-  bind_arrays(trees);
+  trees.def_property_readonly("n_leaves", &ConditionalTrees::n_leaves);
+  trees.def("to_dependency_network", [](const ConditionalTrees& self) {
+    return DependencyNetwork(self.schema(), {self.trees().begin(), self.trees().end()});
+  });
 }
 
 }  // namespace feldspar::bindings

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from feldspar import datasets, optimize
 from feldspar.conditionals import Conditionals
-from feldspar.dependency import DependencyNetwork, Split
+from feldspar.dependency import Split
 from feldspar.features import FeatureSet
 from feldspar.io.tabular import read_table, write_table
 from feldspar.network import MarkovNetwork
@@ -34,9 +34,18 @@ from feldspar.tuning import TunedWeights, tune_weights
 from feldspar.weights import PseudoLikelihood, learn_weight_path, learn_weights
 
 if TYPE_CHECKING:
-    from feldspar.learners import DTL1, DTSL, EdgeStability, L1Neighborhood, stability_selection
+    from feldspar.learners import (
+        DN2MN,
+        DTL1,
+        DTSL,
+        DependencyNetwork,
+        EdgeStability,
+        L1Neighborhood,
+        stability_selection,
+    )
 
 __all__ = [
+    "DN2MN",
     "DTL1",
     "DTSL",
     "Conditionals",
@@ -65,7 +74,17 @@ __all__ = [
 ]
 
 # Learners are scikit-learn estimators, and scikit-learn takes longer to import than all the rest.
-_LEARNERS = frozenset({"DTL1", "DTSL", "EdgeStability", "L1Neighborhood", "stability_selection"})
+_LEARNERS = frozenset(
+    {
+        "DN2MN",
+        "DTL1",
+        "DTSL",
+        "DependencyNetwork",
+        "EdgeStability",
+        "L1Neighborhood",
+        "stability_selection",
+    }
+)
 
 
 def __getattr__(name: str) -> object:

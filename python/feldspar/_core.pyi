@@ -20,14 +20,6 @@ ValueArray: TypeAlias = npt.NDArray[np.uint16]
 # Conjunction i has the tests begin[i] ... begin[i + 1]; test t names variables[t] and admits
 # values[value_begin[t]] ... values[value_begin[t + 1]]: (begin, variables, value_begin, values).
 FlatConjunctions: TypeAlias = tuple[OffsetArray, VariableArray, OffsetArray, ValueArray]
-NodeArray: TypeAlias = npt.NDArray[np.uint32]
-# Tree v has the nodes begin[v] ... begin[v + 1] in preorder. A split tests variables = values; its
-# `yes` child follows it, `no` is the place of the other child in the tree (0: a leaf). Then come
-# the gains of the splits and, node by node, the log-probabilities of the target's values:
-# (begin, variables, values, no, gains, log_probabilities).
-FlatForest: TypeAlias = tuple[
-    OffsetArray, VariableArray, ValueArray, NodeArray, FloatArray, FloatArray
-]
 Conversion: TypeAlias = Literal["default", "prune", "prune-10", "prune-5", "nonzero"]
 # Tree i predicts targets[i] and has the nodes node_begin[i] ... node_begin[i + 1] in preorder:
 # (targets, node_begin, variables, values, yes, no, gains, log_probabilities). Children count from
@@ -173,20 +165,7 @@ class Trees:
         kappas: FloatArray,
         n_threads: int,
     ) -> FloatArray: ...
-    def log_conditionals(self, codes: CodeArray, n_threads: int) -> FloatArray: ...
-    @staticmethod
-    def build(
-        cardinalities: list[int],
-        begin: OffsetArray,
-        variables: VariableArray,
-        values: ValueArray,
-        no: NodeArray,
-        gains: FloatArray,
-        log_probabilities: FloatArray,
-    ) -> Trees: ...
-    def flatten(self) -> FlatForest: ...
-    @property
-    def cardinalities(self) -> list[int]: ...
+    def to_dependency_network(self) -> DependencyNetwork: ...
     @property
     def n_leaves(self) -> int: ...
 

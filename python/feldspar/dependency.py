@@ -40,8 +40,8 @@ class DependencyModel(ConditionalModel):
 
     The conditionals are decision trees or log-linear (logistic regressions, for instance). They
     were found one by one and need not belong to any joint distribution; `to_markov` finds one that
-    comes close, in closed form. Make a network with `from_trees`, `from_terms` or `load`; that which
-    learns is :class:`feldspar.DependencyNetwork`.
+    comes close, in closed form. Make a network with `from_trees`, `from_terms` or `load`, or let
+    :class:`feldspar.DependencyNetwork` learn it.
 
     Attributes
     ----------

@@ -8,7 +8,6 @@
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/learn/decision_tree.hpp>
 #include <feldspar/model/conditional_trees.hpp>
-#include <feldspar/model/flat_trees.hpp>
 
 #include "support/brute_force.hpp"
 #include "support/compare.hpp"
@@ -64,31 +63,15 @@ TEST_CASE("log-likelihoods of all kappas are those of the trees cut back to each
   }
 }
 
-TEST_CASE("log-conditionals are those of the leaves") {
-  const Setting s = random_setting(3);
-  const auto offsets = value_offsets(s.schema);
-  const auto all = log_conditionals(s.trees, s.codes);
-  REQUIRE(all.size() == s.weights.size() * offsets.back());
-  for (std::size_t r = 0; r < s.weights.size(); ++r)
-    for (const DecisionTree& tree : s.trees.trees()) {
-      const auto leaf = tree.leaf(row_of(s.codes, s.schema.n_variables(), r));
-      CHECK(same_bits({all.data() + r * offsets.back() + offsets[tree.target()], tree.n_values()},
-                      tree.log_probabilities(leaf)));
-    }
-  CHECK(same_bits(all, log_conditionals(s.trees, s.codes, {3, nullptr})));
-}
-
 TEST_CASE("scores refuse wrong rows, weights and kappas, and stop when asked") {
   const Setting s = random_setting(3);
   Codes wrong = s.codes;
   wrong[3] = 17;
   CHECK_THROWS_AS(log_likelihoods(s.trees, wrong, {}, kKappas), InvalidInput);
-  CHECK_THROWS_AS(log_conditionals(s.trees, wrong), InvalidInput);
   CHECK_THROWS_AS(log_likelihoods(s.trees, s.codes, std::vector<double>{1}, kKappas), InvalidInput);
   CHECK_THROWS_AS(log_likelihoods(s.trees, s.codes, {}, std::vector<double>{2}), InvalidInput);
-  StopAfter at_once(0), again(0);
+  StopAfter at_once(0);
   CHECK_THROWS_AS(log_likelihoods(s.trees, s.codes, {}, kKappas, {1, &at_once}), Interrupted);
-  CHECK_THROWS_AS(log_conditionals(s.trees, s.codes, {1, &again}), Interrupted);
 }
 
 TEST_CASE("there is a tree for every variable, in order") {
@@ -98,29 +81,6 @@ TEST_CASE("there is a tree for every variable, in order") {
   CHECK_THROWS_AS(ConditionalTrees(s.schema, trees), InvalidInput);
   trees.pop_back();
   CHECK_THROWS_AS(ConditionalTrees(s.schema, trees), InvalidInput);
-}
-
-TEST_CASE("flat arrays hold all of the trees") {
-  const Setting s = random_setting(4);
-  const FlatTrees flat = flatten(s.trees);
-  const auto build = [&](const FlatTrees& f) {
-    return build_trees(s.schema, f.begin, f.variables, f.values, f.no, f.gains,
-                       f.log_probabilities);
-  };
-  const ConditionalTrees back = build(flat);
-  CHECK(std::ranges::equal(back.trees(), s.trees.trees()));
-  const auto refused = [&](auto&& change) {
-    FlatTrees f = flat;
-    change(f);
-    CHECK_THROWS_AS(build(f), InvalidInput);
-  };
-  refused([](FlatTrees& f) { f.begin.pop_back(); });
-  refused([](FlatTrees& f) { f.begin[1] += 1; });
-  refused([](FlatTrees& f) { f.values.pop_back(); });
-  refused([](FlatTrees& f) { f.gains.push_back(0); });
-  refused([](FlatTrees& f) { f.no[0] += 1; });
-  refused([](FlatTrees& f) { f.log_probabilities.pop_back(); });
-  refused([](FlatTrees& f) { f.log_probabilities.push_back(-1); });
 }
 
 }  // namespace

@@ -26,10 +26,14 @@ def trees(codes: _core.CodeArray) -> _core.Trees:
     return _core.Trees.grow(data, 1.0, 10.0, 1.0, 1, None)
 
 
+def arrays(trees: _core.Trees) -> _core.FlatTrees:
+    return trees.to_dependency_network().flatten()[0]
+
+
 def test_conditionals_are_distributions_and_score_the_rows(
     trees: _core.Trees, codes: _core.CodeArray
 ) -> None:
-    logs = trees.log_conditionals(codes, 1)
+    logs = trees.to_dependency_network().log_conditionals(codes, 1)
     assert logs.shape == (800, sum(CARDINALITIES))
     offsets = np.concatenate([[0], np.cumsum(CARDINALITIES)])
     sums = np.add.reduceat(np.exp(logs), offsets[:-1], axis=1)
@@ -50,25 +54,11 @@ def test_pruned_trees_are_those_grown_with_the_kappa(
     leaves = []
     for kappa in KAPPAS:
         grown = _core.Trees.grow(data, kappa, 10.0, 1.0, 2, None)
-        for ours, theirs in zip(trees.pruned(kappa).flatten(), grown.flatten(), strict=True):
+        for ours, theirs in zip(arrays(trees.pruned(kappa)), arrays(grown), strict=True):
             np.testing.assert_array_equal(ours, theirs)
         leaves.append(grown.n_leaves)
     assert leaves == sorted(leaves, reverse=True)
     assert leaves[0] > leaves[-1] > len(CARDINALITIES)
-
-
-def test_arrays_go_out_and_in(trees: _core.Trees, codes: _core.CodeArray) -> None:
-    assert trees.cardinalities == CARDINALITIES
-    flat = trees.flatten()
-    again = _core.Trees.build(trees.cardinalities, *flat)
-    assert again.n_leaves == trees.n_leaves
-    np.testing.assert_array_equal(
-        again.log_conditionals(codes, 1), trees.log_conditionals(codes, 1)
-    )
-    with pytest.raises(ValueError, match="log_probabilities: got"):
-        _core.Trees.build(CARDINALITIES, *flat[:5], flat[5][:-1].copy())
-    with pytest.raises(ValueError, match="begin must have 5 entries"):
-        _core.Trees.build(CARDINALITIES, flat[0][:-1].copy(), *flat[1:])
 
 
 def test_features_of_each_conversion(trees: _core.Trees) -> None:
@@ -108,6 +98,6 @@ def test_wrong_arguments_are_named(trees: _core.Trees, codes: _core.CodeArray) -
     with pytest.raises(ValueError, match="prior must be positive"):
         _core.Trees.grow(data, 1.0, 10.0, 0.0, 1, None)
     with pytest.raises(ValueError, match="table of 4 columns"):
-        trees.log_conditionals(codes[:, :3].copy(), 1)
+        trees.log_likelihoods(codes[:, :3].copy(), None, KAPPAS, 1)
     with pytest.raises(ValueError, match="weights: got 3"):
         trees.log_likelihoods(codes, np.ones(3), KAPPAS, 1)

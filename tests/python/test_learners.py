@@ -40,6 +40,7 @@ LEARNERS: dict[str, MarkovLearner] = {
     "DTSL": fs.DTSL(kappa=[0.1, 1.0], conversion=["prune", "nonzero"], prior_sd=[1.0, 0.1]),
     "L1Neighborhood": fs.L1Neighborhood(C=[0.05, 1.0], rule=["or", "and"], prior_sd=[1.0, 0.1]),
     "L1Neighborhood-ebic": fs.L1Neighborhood(selection="ebic", prior_sd=[1.0, 0.1]),
+    "DN2MN-relearn": fs.DN2MN(kappa=[0.1, 1.0], relearn=True, prior_sd=[1.0, 0.1]),
     "DTL1": fs.DTL1(
         dtsl=fs.DTSL(kappa=0.1, conversion="prune", prior_sd=[1.0, 0.1]),
         l1=fs.L1Neighborhood(C=[0.05, 1.0], rule="or", prior_sd=1.0),

@@ -36,7 +36,6 @@
 #include <feldspar/model/dependency_conditionals.hpp>
 #include <feldspar/model/dependency_network.hpp>
 #include <feldspar/model/flat_dependency_network.hpp>
-#include <feldspar/model/flat_trees.hpp>
 #include <feldspar/model/markov_network.hpp>
 #include <feldspar/model/product_distribution.hpp>
 

@@ -105,6 +105,7 @@ class Search:
         self.network: MarkovNetwork | None = None
         self.params: dict[str, Any] = {}
         self._best_pll = -np.inf
+        self._is_stand_in = False
 
     def add_structure_trial(
         self, params: dict[str, Any], *, valid_pll: float | None, n_features: int, seconds: float
@@ -174,15 +175,11 @@ class Search:
             "seconds": fit_seconds + time.perf_counter() - started,
         }
         self.trials.append(row)
-        if self.network is None or (valid_pll is not None and valid_pll > self._best_pll):
-            self.keep(network, params, valid_pll)
+        better = valid_pll is not None and valid_pll > self._best_pll
+        if self.network is None or self._is_stand_in or better:
+            self.network, self.params, self._is_stand_in = network, params, False
+            self._best_pll = -np.inf if valid_pll is None else valid_pll
 
-    def keep(
-        self,
-        network: MarkovNetwork | None,
-        params: dict[str, Any],
-        valid_pll: float | None = None,
-    ) -> None:
-        """Take a network as the best so far, or ``None`` to start afresh."""
-        self.network, self.params = network, params
-        self._best_pll = -np.inf if valid_pll is None else valid_pll
+    def stand_in(self, network: MarkovNetwork | None, params: dict[str, Any]) -> None:
+        """Keep a network until the first one is offered: all that an interruption would leave."""
+        self.network, self.params, self._is_stand_in = network, params, True

@@ -108,7 +108,7 @@ class DTL1(MarkovLearner):
                 step._search(own)
             finally:
                 search.trials += [{"learner": name, **row} for row in own.trials]
-                search.keep(own.network, {name: own.params})  # what an interruption leaves
+                search.stand_in(own.network, {name: own.params})
             assert own.network is not None
             best[name] = own.network
             params[name] = own.params
@@ -116,5 +116,4 @@ class DTL1(MarkovLearner):
         union = best["dtsl"].features | best["l1"].features
         start = np.zeros(len(union))
         start[: len(best["dtsl"].features)] = best["dtsl"].weights
-        search.keep(None, {})
         search.learn_weights(union, params, self._weight_settings(), initial_weights=start)

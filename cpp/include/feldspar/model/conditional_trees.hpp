@@ -18,7 +18,6 @@
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/data/packed_columns.hpp>
 #include <feldspar/data/schema.hpp>
-#include <feldspar/model/conditionals.hpp>
 #include <feldspar/model/decision_tree.hpp>
 
 namespace feldspar {
@@ -126,20 +125,6 @@ inline std::vector<double> log_likelihoods(const ConditionalTrees& trees,
       sums[k] += detail::pruned_log_likelihood(tree, fallen[tree.target()],
                                                least_gain(kappas[k], tree.n_values()));
   return sums;
-}
-
-// log P(X_v = a | rest of the row) at [row][value_offsets(schema)[v] + a].
-inline std::vector<double> log_conditionals(const ConditionalTrees& trees,
-                                            std::span<const std::int32_t> codes,
-                                            const Execution& execution = {}) {
-  const std::size_t n_rows = check_codes(trees.schema(), codes);
-  const auto offsets = value_offsets(trees.schema());
-  std::vector<double> result(n_rows * offsets.back());
-  detail::for_each_leaf(trees, codes, execution, [&](Variable v, std::size_t r, NodeId leaf) {
-    std::ranges::copy(trees.trees()[v].log_probabilities(leaf),
-                      result.data() + r * offsets.back() + offsets[v]);
-  });
-  return result;
 }
 
 }  // namespace feldspar
