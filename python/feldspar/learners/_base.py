@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from feldspar._random import RandomState
 from feldspar.learners._clock import Clock
 from feldspar.learners._search import Search, TrainingData, WeightSettings
 from feldspar.weights import OnInterrupt, check_on_interrupt, listed, warn_unless_converged
+
+Word = TypeVar("Word", bound=str)
 
 # The standard deviations of the weights' prior that the papers try.
 PRIOR_SDS = (100.0, 10.0, 1.0, 0.1)
@@ -100,7 +103,14 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
         self.schema_ = data.train.schema
         self.n_features_in_ = len(self.schema_)
         self.network_.metadata["learner"] = {"name": type(self).__name__, **search.params}
-        warn_unless_converged([self.network_])
+        if clock.is_over:
+            warnings.warn(
+                f"the time_limit of {self.time_limit:g} s is over; the best network so far is kept",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        else:
+            warn_unless_converged([self.network_])
         return self
 
     @abstractmethod
@@ -139,8 +149,8 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
         )
 
 
-def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+def one_of(name: str, value: Any, allowed: tuple[Word, ...]) -> Word:
     """Return a parameter that must be one of a few words."""
     if value not in allowed:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, allowed))}, got {value!r}")
-    return str(value)
+    return cast(Word, value)

@@ -17,7 +17,7 @@ from feldspar.learners._trees import TreeSettings, choose_trees
 Cpd: TypeAlias = Literal["tree", "logistic"]
 CPDS = ("tree", "logistic")
 
-# The weights of the loss that correspond to the L1 penalties 1000, 500, 200, ... 0.1 of Lowd (2012).
+# The weights of the loss for the L1 penalties 1000, 500, 200, ... 0.1 of Lowd (2012).
 LOGISTIC_C = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ from feldspar.learners._trees import KAPPAS, TreeSettings, choose_trees
 from feldspar.schema import Label, Schema
 from feldspar.weights import OnInterrupt
 
-CONVERSIONS = ("default", "prune", "prune-10", "prune-5", "nonzero")
+Conversion: TypeAlias = Literal["default", "prune", "prune-10", "prune-5", "nonzero"]
+CONVERSIONS: tuple[Conversion, ...] = ("default", "prune", "prune-10", "prune-5", "nonzero")
 
 
 class DTSL(MarkovLearner):
