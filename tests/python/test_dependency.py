@@ -579,7 +579,9 @@ def test_a_network_without_conditionals_says_so() -> None:
         lambda: network.sample(1),
         lambda: network.save("never.json"),
     ):
-        with pytest.raises(NotFittedError, match="has no conditionals yet; expected one made with"):
+        with pytest.raises(
+            NotFittedError, match="has no conditionals yet; expected one that is fitted"
+        ):
             attempt()
     assert repr(pickle.loads(pickle.dumps(network))) == repr(network)
 
