@@ -78,6 +78,15 @@ inline Pack& operator+=(Pack& a, Pack b) noexcept { return a = a + b; }
 inline PackBits operator+(PackBits a, std::uint64_t b) noexcept {
   return detail::each_lane<PackBits>(a, broadcast_bits(b), [](auto x, auto y) { return x + y; });
 }
+inline PackBits operator+(PackBits a, PackBits b) noexcept {
+  return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x + y; });
+}
+inline PackBits operator&(PackBits a, PackBits b) noexcept {
+  return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x & y; });
+}
+inline PackBits operator|(PackBits a, PackBits b) noexcept {
+  return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x | y; });
+}
 inline PackBits operator<<(PackBits a, int b) noexcept {
   for (auto& lane : a.lane) lane <<= b;
   return a;
@@ -114,6 +123,15 @@ FELDSPAR_ALWAYS_INLINE Pack load_pack(const double* from) noexcept {
   return pack;
 }
 FELDSPAR_ALWAYS_INLINE void store_pack(double* to, const Pack& pack) noexcept {
+  std::memcpy(to, &pack, sizeof pack);
+}
+
+FELDSPAR_ALWAYS_INLINE PackBits load_bits(const std::uint64_t* from) noexcept {
+  PackBits pack;
+  std::memcpy(&pack, from, sizeof pack);
+  return pack;
+}
+FELDSPAR_ALWAYS_INLINE void store_bits(std::uint64_t* to, const PackBits& pack) noexcept {
   std::memcpy(to, &pack, sizeof pack);
 }
 

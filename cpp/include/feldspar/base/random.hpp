@@ -51,6 +51,8 @@ class Xoshiro256 {
     return result;
   }
 
+  constexpr const std::array<std::uint64_t, 4>& state() const noexcept { return s_; }
+
  private:
   std::array<std::uint64_t, 4> s_;
 };
@@ -66,6 +68,8 @@ class Random {
   constexpr Random(std::uint64_t seed, const Stream& stream) noexcept
       : generator_(first_state(seed, stream)) {}
 
+  constexpr const Xoshiro256& generator() const noexcept { return generator_; }
+
   // 64 random bits.
   constexpr std::uint64_t bits() noexcept { return generator_(); }
 
@@ -76,7 +80,7 @@ class Random {
   // until one is below n, fewer than two on average.
   constexpr std::uint64_t below(std::uint64_t n) noexcept {
     assert(n > 0);
-    const int width = std::bit_width(n - 1);
+    const auto width = static_cast<int>(std::bit_width(n - 1));
     if (width == 0) return 0;
     for (;;)
       if (const std::uint64_t x = bits() >> (64 - width); x < n) return x;
