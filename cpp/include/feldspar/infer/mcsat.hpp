@@ -137,7 +137,7 @@ class McSatChain {
       return pattern_.admits(test.values, state_[test.variable]);
     });
     // Not a constraint, with probability exp(-|w|); nor where the weight speaks against the state.
-    if (holds != (part.weight > 0) || log_uniform() > -std::abs(part.weight)) return;
+    if (holds != (part.weight > 0) || log_uniform() <= -std::abs(part.weight)) return;
     for (const Test& test : tests) {
       if (!holds) {
         problem_.add_test(test.variable, pattern_.values(test.values));
