@@ -11,5 +11,6 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_features(m);
   bind_network(m);
   bind_optim(m);
+  bind_sampling(m);
   bind_weights(m);
 }
