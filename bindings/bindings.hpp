@@ -2,6 +2,7 @@
 // Each bind_* function lives in the file of its name.
 #pragma once
 
+#include <pybind11/native_enum.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -19,6 +20,7 @@ void bind_generate(py::module_& m);
 void bind_network(py::module_& m);
 void bind_optim(py::module_& m);
 void bind_trees(py::module_& m);
+void bind_sampling(py::module_& m);
 void bind_weights(py::module_& m);
 
 }  // namespace feldspar::bindings

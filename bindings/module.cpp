@@ -14,5 +14,6 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_dependency_network(m);
   bind_optim(m);
   bind_trees(m);
+  bind_sampling(m);
   bind_weights(m);
 }

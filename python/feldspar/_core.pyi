@@ -4,6 +4,7 @@ The strict layer: arrays must be C-contiguous and of exactly the type given here
 default. ``n_threads`` is a number of threads, 0 for as many as OpenMP would use.
 """
 
+import enum
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
@@ -40,6 +41,7 @@ FlatTerms: TypeAlias = tuple[VariableArray, OffsetArray, FlatConjunctions, Float
 Status: TypeAlias = Literal[
     "converged", "stalled", "max_iterations", "max_evaluations", "time_limit", "interrupted"
 ]
+SamplingStatus: TypeAlias = Literal["finished", "time_limit", "interrupted"]
 # stage, steps done, steps in all (0: unknown), figure of merit so far
 Progress: TypeAlias = Callable[[str, float, float, float], None]
 
@@ -251,3 +253,134 @@ def generate_features(
     seed: int,
     progress: Progress | None,
 ) -> list[list[FeatureSet]]: ...
+class ChainOptions:
+    def __init__(self) -> None: ...
+    n_chains: int
+    burn_in: int
+    n_samples: int
+    thinning: int
+    rao_blackwell: bool
+    standard_errors: bool
+    seed: int
+    max_seconds: float
+
+class GibbsOptions:
+    def __init__(self) -> None: ...
+    chains: ChainOptions
+    max_table_bits: int
+
+class SampleSatOptions:
+    def __init__(self) -> None: ...
+    walk_probability: float
+    walk_noise: float
+    temperature: float
+    max_moves: int
+    max_enumerated: int
+
+class McSatOptions:
+    def __init__(self) -> None: ...
+    chains: ChainOptions
+    sat: SampleSatOptions
+
+class SampleOptions:
+    def __init__(self) -> None: ...
+    n_chains: int
+    burn_in: int
+    thinning: int
+    seed: int
+    max_table_bits: int
+
+class SampledMarginals:
+    @property
+    def probabilities(self) -> FloatArray: ...
+    @property
+    def standard_errors(self) -> FloatArray | None: ...
+    @property
+    def r_hat(self) -> FloatArray: ...
+    @property
+    def effective_size(self) -> FloatArray: ...
+    @property
+    def n_samples(self) -> OffsetArray: ...
+    @property
+    def is_done(self) -> npt.NDArray[np.uint8]: ...
+    @property
+    def status(self) -> SamplingStatus: ...
+    @property
+    def seconds(self) -> float: ...
+
+# In `codes` -1 is unknown; `log_likelihoods` are soft evidence, rows x values.
+def gibbs_marginals(
+    network: MarkovNetwork,
+    codes: CodeArray,
+    log_likelihoods: FloatArray | None,
+    options: GibbsOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> SampledMarginals: ...
+def mcsat_marginals(
+    network: MarkovNetwork,
+    codes: CodeArray,
+    log_likelihoods: FloatArray | None,
+    options: McSatOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> SampledMarginals: ...
+
+# Of one row of evidence, as is annealed_log_partition.
+def sample(
+    network: MarkovNetwork,
+    codes: CodeArray,
+    log_likelihoods: FloatArray | None,
+    n: int,
+    options: SampleOptions,
+    n_threads: int,
+) -> CodeArray: ...
+
+class AnnealingBase(enum.Enum):
+    independent = 0
+    uniform = 1
+
+class AnnealingSchedule(enum.Enum):
+    linear = 0
+    geometric = 1
+    sigmoid = 2
+
+class AnnealingOptions:
+    def __init__(self) -> None: ...
+    n_chains: int
+    n_temperatures: int
+    n_sweeps: int
+    base: AnnealingBase
+    schedule: AnnealingSchedule
+    reverse: bool
+    reverse_burn_in: int
+    seed: int
+    max_seconds: float
+
+class AnnealedEstimate:
+    @property
+    def log_partition(self) -> float: ...
+    @property
+    def standard_error(self) -> float: ...
+    @property
+    def effective_size(self) -> float: ...
+    @property
+    def n_chains(self) -> int: ...
+
+class AnnealedPartition:
+    @property
+    def forward(self) -> AnnealedEstimate: ...
+    @property
+    def reverse(self) -> AnnealedEstimate: ...
+    @property
+    def status(self) -> SamplingStatus: ...
+    @property
+    def seconds(self) -> float: ...
+
+def annealed_log_partition(
+    network: MarkovNetwork,
+    codes: CodeArray,
+    log_likelihoods: FloatArray | None,
+    options: AnnealingOptions,
+    n_threads: int,
+) -> AnnealedPartition: ...

@@ -11,6 +11,7 @@
 #include <feldspar/base/pack.hpp>
 #include <feldspar/base/parallel.hpp>
 #include <feldspar/base/random.hpp>
+#include <feldspar/base/random_lanes.hpp>
 #include <feldspar/base/simd.hpp>
 #include <feldspar/base/sliced_lists.hpp>
 #include <feldspar/base/types.hpp>
@@ -59,8 +60,17 @@
 #include <feldspar/objective/slot_map.hpp>
 #include <feldspar/objective/wide_index.hpp>
 
+#include <feldspar/infer/annealed_importance.hpp>
+#include <feldspar/infer/chain_diagnostics.hpp>
+#include <feldspar/infer/conditional_scores.hpp>
 #include <feldspar/infer/dependency_gibbs.hpp>
 #include <feldspar/infer/evidence.hpp>
+#include <feldspar/infer/gibbs.hpp>
+#include <feldspar/infer/hidden_model.hpp>
+#include <feldspar/infer/mcsat.hpp>
+#include <feldspar/infer/sample_sat.hpp>
+#include <feldspar/infer/sampled_marginals.hpp>
+#include <feldspar/infer/stopping.hpp>
 
 #include <feldspar/learn/decision_tree.hpp>
 #include <feldspar/learn/dn2mn.hpp>

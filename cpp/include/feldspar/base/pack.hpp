@@ -78,6 +78,9 @@ inline Pack& operator+=(Pack& a, Pack b) noexcept { return a = a + b; }
 inline PackBits operator+(PackBits a, std::uint64_t b) noexcept {
   return detail::each_lane<PackBits>(a, broadcast_bits(b), [](auto x, auto y) { return x + y; });
 }
+inline PackBits operator+(PackBits a, PackBits b) noexcept {
+  return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x + y; });
+}
 inline PackBits operator<<(PackBits a, int b) noexcept {
   for (auto& lane : a.lane) lane <<= b;
   return a;

@@ -51,6 +51,8 @@ class Xoshiro256 {
     return result;
   }
 
+  constexpr const std::array<std::uint64_t, 4>& state() const noexcept { return s_; }
+
  private:
   std::array<std::uint64_t, 4> s_;
 };
@@ -65,6 +67,8 @@ class Random {
  public:
   constexpr Random(std::uint64_t seed, const Stream& stream) noexcept
       : generator_(first_state(seed, stream)) {}
+
+  constexpr const Xoshiro256& generator() const noexcept { return generator_; }
 
   // 64 random bits.
   constexpr std::uint64_t bits() noexcept { return generator_(); }

@@ -1,0 +1,86 @@
+"""The papers' conditional likelihood (CMLL) of a model by Gibbs sampling, and what it costs.
+
+The variables are cut into four contiguous groups; each in turn is hidden from every test row and
+sampled given the others: 10 chains, 100 sweeps of burn-in and 1,000 samples each. Printed for one
+thread and two: milliseconds for one chain of one row and group (elapsed and of the processor), and
+the mean conditional marginal log-likelihood. Rows with the same evidence share their chains.
+
+    python bench/python/bench_gibbs.py nltcs model.mn
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+import feldspar as fs
+from feldspar import _core
+
+N_GROUPS = 4
+
+
+def run(
+    network: _core.MarkovNetwork, rows: np.ndarray, options: _core.GibbsOptions, threads: int
+) -> tuple[float, float, np.ndarray, float, float]:
+    """Return seconds, processor seconds, CMLL of each row, largest R-hat, smallest sample size."""
+    n, d = rows.shape
+    scores = np.zeros(n)
+    elapsed = processor = 0.0
+    r_hat, size = 1.0, np.inf
+    for group in range(N_GROUPS):
+        hidden = np.arange(group * d // N_GROUPS, (group + 1) * d // N_GROUPS)
+        evidence = rows.copy()
+        evidence[:, hidden] = -1
+        start, processor_start = time.perf_counter(), time.process_time()
+        result = _core.gibbs_marginals(network, evidence, None, options, threads, None)
+        elapsed += time.perf_counter() - start
+        processor += time.process_time() - processor_start
+        places = 2 * hidden[None, :] + rows[:, hidden]
+        scores += np.log(np.take_along_axis(result.probabilities, places, axis=1)).sum(axis=1)
+        r_hat = max(r_hat, float(result.r_hat.max()))
+        size = min(size, float(result.effective_size.min()))
+    return elapsed, processor, scores, r_hat, size
+
+
+def main() -> None:
+    """Parse and run."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("dataset")
+    parser.add_argument("model", help="a model file that feldspar can read")
+    parser.add_argument("--rows", type=int, default=None, help="only so many test rows")
+    parser.add_argument("--chains", type=int, default=10)
+    parser.add_argument("--burn-in", type=int, default=100)
+    parser.add_argument("--samples", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    args = parser.parse_args()
+    test = fs.datasets.load(args.dataset).test
+    rows = np.ascontiguousarray(test.to_numpy()[: args.rows], dtype=np.int32)
+    network = fs.MarkovNetwork.load(args.model)
+    options = _core.GibbsOptions()
+    options.chains.n_chains = args.chains
+    options.chains.burn_in = args.burn_in
+    options.chains.n_samples = args.samples
+    options.chains.seed = args.seed
+    print(
+        f"{args.dataset}, {args.model}: {len(network.features)} features, {len(rows)} rows, "
+        f"{args.chains} chains of {args.burn_in} + {args.samples}"
+    )
+    chains = N_GROUPS * len(rows) * args.chains
+    resamplings = len(rows) * rows.shape[1] * args.chains * (args.burn_in + args.samples)
+    for threads in args.threads:
+        elapsed, processor, scores, r_hat, size = run(network._core, rows, options, threads)
+        print(
+            f"  {threads} threads {elapsed:9.3f} s  {1e3 * elapsed / chains:9.5f} ms a chain "
+            f"({1e3 * processor / chains:.5f} of the processor) "
+            f"{resamplings / elapsed / 1e6:9.1f} M resamplings/s  CMLL {scores.mean():.5f} "
+            f"+- {scores.std(ddof=1) / np.sqrt(len(scores)):.5f}  R-hat <= {r_hat:.3f}  "
+            f"effective size >= {size:.0f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

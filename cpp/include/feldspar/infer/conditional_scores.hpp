@@ -1,0 +1,662 @@
+// The conditional distribution of every hidden variable, kept up to date while states change.
+//
+// P(X_h = a | the other hidden variables) is proportional to exp(score(h, a)), the sum of the
+// weights of the parts (hidden_model.hpp) that admit a and whose other tests, their *context*,
+// hold. Two ways lead to the sum:
+//
+// - Tables. The contexts of h are gathered into a few groups that look at few variables each; all
+//   states of a group's variables have their sum in a table, and the state's place in the table is
+//   kept with the chain: an index of bits, of which a change of a variable flips some. A score is then
+//   one lookup a group, however many parts there are. Where one group is enough, the table holds
+//   probabilities outright.
+// - Counters, for parts too long for a table. Each counts its unsatisfied tests and remembers which
+//   they are by their exclusive or. A change of a variable touches the parts it is in, and scores
+//   only where a part holds, or is one short of it, before or after the change.
+//
+// What goes where follows from sizes and from how often scores will be read: making the tables must
+// cost less than reading them. Results do not depend on it but for rounding.
+//
+// ConditionalScores is made once for a row of evidence; Chains holds the states of several chains
+// side by side.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include <feldspar/base/bits.hpp>
+#include <feldspar/base/types.hpp>
+#include <feldspar/infer/hidden_model.hpp>
+
+namespace feldspar {
+
+struct ScoreOptions {
+  std::size_t visits = 10000;  // how often each variable's scores will be read, in all chains
+  bool probabilities = true;   // whether a lone table may hold probabilities instead of scores
+  int max_table_bits = 10;     // tables have at most 2^this entries; 0: counters only
+};
+
+// Scores to probabilities, in place.
+inline void normalize_scores(std::span<double> scores) noexcept {
+  const double top = *std::ranges::max_element(scores);
+  double total = 0;
+  for (double& s : scores) total += s = std::exp(s - top);
+  for (double& s : scores) s /= total;
+}
+
+class ConditionalScores {
+ public:
+  // One hidden variable. Binary variables have one number, score(h, 1) - score(h, 0), or the
+  // probability of value 1; others have one for each value.
+  struct Local {
+    std::size_t first_table = 0, n_tables = 0;
+    std::size_t width = 0;        // numbers of an entry
+    std::size_t wide_offset = 0;  // in Chains' sums of counted parts
+    double unary_margin = 0;      // binary: unary score of value 1 less that of value 0
+    Value cardinality = 1;
+    bool has_probabilities = false;  // the only table does
+    bool is_counted = false;         // some part is kept by counters
+    bool is_isolated = false;        // in no part at all
+  };
+  struct Table {
+    std::size_t offset;  // of its entries
+    std::size_t slot;    // of its index within a chain
+  };
+  // What a flipped bit of a variable's code does to the indexes, four of them to the word.
+  struct Flip {
+    std::uint32_t word;
+    Word mask;
+  };
+  struct CountedTest {
+    std::uint32_t variable;
+    ValueSetId values;
+  };
+  struct Occurrence {
+    std::uint32_t part;      // a counted part
+    std::uint32_t position;  // of the test in it
+    std::int32_t only;       // the admitted value, or kSeveral
+  };
+  static constexpr std::int32_t kSeveral = -1;
+  static constexpr std::size_t kSlotsPerWord = sizeof(Word) / sizeof(std::uint16_t);
+
+  ConditionalScores(const HiddenPattern& pattern, const HiddenModel& model,
+                    const ScoreOptions& options);
+
+  std::size_t n_variables() const noexcept { return locals_.size(); }
+  const Local& local(std::size_t h) const noexcept { return locals_[h]; }
+  std::span<const Table> tables(const Local& local) const noexcept {
+    return {tables_.data() + local.first_table, local.n_tables};
+  }
+  const double* entries() const noexcept { return entries_.data(); }
+  std::size_t n_entries() const noexcept { return entries_.size(); }
+  std::span<const double> unary(std::size_t h) const noexcept {
+    return {unary_.data() + unary_offsets_[h], locals_[h].cardinality};
+  }
+  std::span<const Flip> flips(std::size_t h, std::size_t bit) const noexcept {
+    const std::size_t plane = first_plane_[h] + bit;
+    return {flips_.data() + flip_begin_[plane], flip_begin_[plane + 1] - flip_begin_[plane]};
+  }
+  std::size_t n_words() const noexcept { return n_words_; }  // of a chain's indexes
+
+  std::size_t n_counted() const noexcept { return counted_weights_.size(); }
+  double counted_weight(std::size_t part) const noexcept { return counted_weights_[part]; }
+  std::span<const CountedTest> counted_tests(std::size_t part) const noexcept {
+    return {counted_tests_.data() + counted_begin_[part],
+            counted_begin_[part + 1] - counted_begin_[part]};
+  }
+  std::span<const Occurrence> occurrences(std::size_t h) const noexcept {
+    return {occurrences_.data() + occurrence_begin_[h],
+            occurrence_begin_[h + 1] - occurrence_begin_[h]};
+  }
+  std::size_t n_wide_numbers() const noexcept { return n_wide_numbers_; }
+  const HiddenPattern& pattern() const noexcept { return *pattern_; }
+
+ private:
+  struct Limits {
+    int lone_bits;   // for a table that is the only one of its variable, or of one long context
+    int group_bits;  // for the others
+  };
+  struct Context {
+    std::uint32_t part;  // in the model's list
+    std::uint32_t group;
+    int bits;
+    std::vector<Word> planes;  // of its tests, in the blanket's own numbering
+  };
+
+  static constexpr std::size_t kMostEntries = std::size_t{1} << 22;
+
+  int bits(std::size_t h) const noexcept {
+    return std::bit_width(static_cast<unsigned>(locals_[h].cardinality - 1));
+  }
+  void describe_variables(const HiddenModel& model);
+  void choose_limits(const HiddenModel& model, const ScoreOptions& options);
+  bool build_tables(const HiddenModel& model, const Limits& limits, std::size_t most_entries);
+  bool is_counted(std::span<const Test> tests, const Limits& limits) const noexcept;
+  void list_tabulated(const HiddenModel& model, const Limits& limits);
+  void number_blanket(std::size_t h, const HiddenModel& model);
+  void gather_contexts(std::size_t h, const HiddenModel& model);
+  std::size_t group_contexts(const Limits& limits);
+  void make_table(std::size_t h, std::uint32_t group, const HiddenModel& model);
+  void add_context(std::size_t h, const WeightedPart& part, std::size_t offset, Word all_bits);
+  void make_probabilities(std::size_t h);
+  void merge_flips();
+  void build_counters(const HiddenModel& model, const Limits& limits);
+
+  const HiddenPattern* pattern_;
+  std::vector<Local> locals_;
+  std::vector<double> unary_;
+  std::vector<std::size_t> unary_offsets_;
+  std::vector<std::size_t> first_plane_{0};  // by variable, plus the end: bits of codes
+  bool allow_probabilities_;
+
+  std::vector<Table> tables_;
+  std::vector<double> entries_;
+  std::size_t n_slots_ = 0, n_words_ = 0;
+  std::vector<std::size_t> flip_begin_;
+  std::vector<Flip> flips_;
+
+  std::vector<double> counted_weights_;
+  std::vector<std::size_t> counted_begin_{0};
+  std::vector<CountedTest> counted_tests_;
+  std::vector<std::size_t> occurrence_begin_;
+  std::vector<Occurrence> occurrences_;
+  std::size_t n_wide_numbers_ = 0;
+
+  // Only while tables are made.
+  struct SlotBit {
+    std::uint32_t plane, slot, bit;
+  };
+  std::vector<SlotBit> slot_bits_;
+  std::vector<std::size_t> tabulated_begin_;  // by variable: its parts that go into tables
+  std::vector<std::uint32_t> tabulated_;
+  std::vector<Context> contexts_;             // of one variable
+  std::vector<std::uint32_t> blanket_;        // its neighbours,
+  std::vector<std::uint32_t> blanket_place_;  // by variable: first plane in the blanket,
+  std::vector<std::uint32_t> shift_;          // and in the table that is made
+  std::size_t n_blanket_planes_ = 0;
+  std::vector<std::vector<Word>> groups_;
+  std::vector<std::size_t> patterns_, next_patterns_;
+};
+
+inline ConditionalScores::ConditionalScores(const HiddenPattern& pattern, const HiddenModel& model,
+                                            const ScoreOptions& options)
+    : pattern_(&pattern), unary_(model.unary), allow_probabilities_(options.probabilities) {
+  unary_offsets_.assign(pattern.offsets().begin(), pattern.offsets().end());
+  describe_variables(model);
+  choose_limits(model, options);
+  merge_flips();
+}
+
+inline void ConditionalScores::describe_variables(const HiddenModel& model) {
+  const auto isolated = isolated_variables(*pattern_, model);
+  locals_.resize(pattern_->n_hidden());
+  for (std::size_t h = 0; h < locals_.size(); ++h) {
+    Local& local = locals_[h];
+    local.cardinality = pattern_->cardinality(h);
+    local.width = local.cardinality == 2 ? 1 : local.cardinality;
+    local.is_isolated = isolated[h];
+    if (local.cardinality == 2) local.unary_margin = unary(h)[1] - unary(h)[0];
+    first_plane_.push_back(first_plane_.back() + static_cast<std::size_t>(bits(h)));
+  }
+  blanket_place_.assign(locals_.size(), 0);
+  shift_.assign(locals_.size(), 0);
+}
+
+// The largest tables that are worth their making.
+inline void ConditionalScores::choose_limits(const HiddenModel& model,
+                                             const ScoreOptions& options) {
+  const int affordable = static_cast<int>(std::bit_width(options.visits / 8)) - 1;
+  const int most = std::clamp(affordable, 0, options.max_table_bits);
+  const std::size_t most_entries =
+      std::min(kMostEntries, options.visits / 4 * std::max<std::size_t>(1, n_variables()));
+  Limits limits{most, std::min(most, 8)};
+  while (!build_tables(model, limits, most_entries)) {
+    limits.lone_bits = limits.group_bits = std::max(0, std::min(limits.group_bits, 8) - 2);
+  }
+  build_counters(model, limits);
+}
+
+inline bool ConditionalScores::is_counted(std::span<const Test> tests,
+                                          const Limits& limits) const noexcept {
+  int total = 0, least = 64;
+  for (const Test test : tests) {
+    total += bits(test.variable);
+    least = std::min(least, bits(test.variable));
+  }
+  return total - least > limits.lone_bits;
+}
+
+// By variable, the parts that tables take care of.
+inline void ConditionalScores::list_tabulated(const HiddenModel& model, const Limits& limits) {
+  std::vector<bool> counted(model.parts.size());
+  tabulated_begin_.assign(n_variables() + 1, 0);
+  for (std::size_t p = 0; p < model.parts.size(); ++p) {
+    const auto tests = pattern_->part(model.parts[p].part);
+    counted[p] = is_counted(tests, limits);
+    for (const Test test : tests) {
+      if (counted[p])
+        locals_[test.variable].is_counted = true;
+      else
+        ++tabulated_begin_[test.variable + 1];
+    }
+  }
+  std::partial_sum(tabulated_begin_.begin(), tabulated_begin_.end(), tabulated_begin_.begin());
+  tabulated_.resize(tabulated_begin_.back());
+  auto next = tabulated_begin_;
+  for (std::size_t p = 0; p < model.parts.size(); ++p)
+    if (!counted[p])
+      for (const Test test : pattern_->part(model.parts[p].part))
+        tabulated_[next[test.variable]++] = static_cast<std::uint32_t>(p);
+}
+
+// False, with nothing of use made, if the tables would have more than `most_entries`; not for limits
+// of no bits at all.
+inline bool ConditionalScores::build_tables(const HiddenModel& model, const Limits& limits,
+                                            std::size_t most_entries) {
+  tables_.clear();
+  entries_.clear();
+  slot_bits_.clear();
+  n_slots_ = 0;
+  for (Local& local : locals_) local.is_counted = local.has_probabilities = false;
+  list_tabulated(model, limits);
+  for (std::size_t h = 0; h < n_variables(); ++h) {
+    number_blanket(h, model);
+    gather_contexts(h, model);
+    Local& local = locals_[h];
+    const bool lone_probability = allow_probabilities_ && !local.is_counted;
+    const std::size_t n_groups =
+        contexts_.empty() && !lone_probability ? 0 : group_contexts(limits);
+    local.first_table = tables_.size();
+    local.n_tables = n_groups;
+    for (std::uint32_t g = 0; g < n_groups; ++g) make_table(h, g, model);
+    if (lone_probability && n_groups == 1) make_probabilities(h);
+    if (limits.lone_bits > 0 && entries_.size() > most_entries) return false;
+  }
+  return true;
+}
+
+// Numbers the bits of the variables that share a part with h.
+inline void ConditionalScores::number_blanket(std::size_t h, const HiddenModel& model) {
+  constexpr std::uint32_t kNew = ~std::uint32_t{0};
+  const std::span parts(tabulated_.data() + tabulated_begin_[h],
+                        tabulated_begin_[h + 1] - tabulated_begin_[h]);
+  for (const std::uint32_t p : parts)
+    for (const Test test : pattern_->part(model.parts[p].part))
+      blanket_place_[test.variable] = kNew;
+  blanket_.clear();
+  n_blanket_planes_ = 0;
+  for (const std::uint32_t p : parts)
+    for (const Test test : pattern_->part(model.parts[p].part)) {
+      if (test.variable == h || blanket_place_[test.variable] != kNew) continue;
+      blanket_.push_back(test.variable);
+      blanket_place_[test.variable] = static_cast<std::uint32_t>(n_blanket_planes_);
+      n_blanket_planes_ += static_cast<std::size_t>(bits(test.variable));
+    }
+}
+
+inline void ConditionalScores::gather_contexts(std::size_t h, const HiddenModel& model) {
+  contexts_.clear();
+  for (std::size_t i = tabulated_begin_[h]; i < tabulated_begin_[h + 1]; ++i) {
+    Context context{tabulated_[i], 0, 0, std::vector<Word>(words_for(n_blanket_planes_), 0)};
+    for (const Test test : pattern_->part(model.parts[context.part].part)) {
+      if (test.variable == h) continue;
+      for (int bit = 0; bit < bits(test.variable); ++bit)
+        set_bit(context.planes, blanket_place_[test.variable] + static_cast<std::size_t>(bit));
+      context.bits += bits(test.variable);
+    }
+    contexts_.push_back(std::move(context));
+  }
+}
+
+// Gives every context a group of contexts whose variables have few bits together: the longest first,
+// each to the group that grows least by it.
+inline std::size_t ConditionalScores::group_contexts(const Limits& limits) {
+  groups_.clear();
+  if (static_cast<int>(n_blanket_planes_) <= limits.lone_bits) {
+    groups_.emplace_back(words_for(n_blanket_planes_), 0);
+    fill_bits(groups_[0], n_blanket_planes_);
+    return 1;
+  }
+  std::ranges::sort(contexts_, [](const Context& a, const Context& b) {
+    if (a.bits != b.bits) return a.bits > b.bits;
+    if (a.planes != b.planes) return a.planes > b.planes;
+    return a.part < b.part;
+  });
+  for (std::size_t i = 0; i < contexts_.size(); ++i) {
+    Context& context = contexts_[i];
+    if (i > 0 && context.planes == contexts_[i - 1].planes) {
+      context.group = contexts_[i - 1].group;
+      continue;
+    }
+    std::size_t best = groups_.size(), least = ~std::size_t{0};
+    for (std::size_t g = 0; g < groups_.size() && least > 0; ++g) {
+      std::size_t size = 0, added = 0;
+      for (std::size_t w = 0; w < context.planes.size(); ++w) {
+        size += static_cast<std::size_t>(std::popcount(groups_[g][w] | context.planes[w]));
+        added += static_cast<std::size_t>(std::popcount(context.planes[w] & ~groups_[g][w]));
+      }
+      const bool fits = added == 0 || size <= static_cast<std::size_t>(limits.group_bits);
+      if (fits && added < least) {
+        best = g;
+        least = added;
+      }
+    }
+    if (best == groups_.size()) groups_.emplace_back(context.planes.size(), 0);
+    for (std::size_t w = 0; w < context.planes.size(); ++w) groups_[best][w] |= context.planes[w];
+    context.group = static_cast<std::uint32_t>(best);
+  }
+  return groups_.size();
+}
+
+inline void ConditionalScores::make_table(std::size_t h, std::uint32_t group,
+                                          const HiddenModel& model) {
+  const std::size_t slot = n_slots_++, offset = entries_.size();
+  std::uint32_t n_bits = 0;
+  for (const std::uint32_t u : blanket_) {
+    if (!test_bit(groups_[group], blanket_place_[u])) continue;
+    shift_[u] = n_bits;
+    for (int bit = 0; bit < bits(u); ++bit)
+      slot_bits_.push_back(
+          {static_cast<std::uint32_t>(first_plane_[u]) + static_cast<std::uint32_t>(bit),
+           static_cast<std::uint32_t>(slot), n_bits++});
+  }
+  tables_.push_back({offset, slot});
+  entries_.resize(offset + (locals_[h].width << n_bits), 0.0);
+  const Word all_bits = (Word{1} << n_bits) - 1;
+  for (const Context& context : contexts_)
+    if (context.group == group) add_context(h, model.parts[context.part], offset, all_bits);
+}
+
+// Adds a part's weight at all entries where its context holds.
+inline void ConditionalScores::add_context(std::size_t h, const WeightedPart& part,
+                                           std::size_t offset, Word all_bits) {
+  Word free = all_bits;
+  patterns_.assign(1, 0);  // the tested bits of entries where the tests so far hold
+  ValueSetId own = 0;
+  for (const Test test : pattern_->part(part.part)) {
+    if (test.variable == h) {
+      own = test.values;
+      continue;
+    }
+    const std::uint32_t shift = shift_[test.variable];
+    free &= ~(((Word{1} << bits(test.variable)) - 1) << shift);
+    next_patterns_.clear();
+    for (const std::size_t p : patterns_)
+      for (const Value a : pattern_->values(test.values))
+        next_patterns_.push_back(p | (std::size_t{a} << shift));
+    patterns_.swap(next_patterns_);
+  }
+  const std::size_t width = locals_[h].width;
+  double* entries = entries_.data() + offset;
+  const auto admitted = pattern_->values(own);
+  const double margin = admitted[0] == 1 ? part.weight : -part.weight;
+  for (const std::size_t p : patterns_) {
+    Word rest = 0;  // runs through the subsets of `free`
+    do {
+      if (width == 1)
+        entries[p | rest] += margin;
+      else
+        for (const Value a : admitted) entries[(p | rest) * width + a] += part.weight;
+      rest = (rest - free) & free;
+    } while (rest != 0);
+  }
+}
+
+// Turns the entries of h's only table into probabilities.
+inline void ConditionalScores::make_probabilities(std::size_t h) {
+  Local& local = locals_[h];
+  local.has_probabilities = true;
+  const std::span own(entries_.data() + tables_.back().offset,
+                      entries_.size() - tables_.back().offset);
+  for (std::size_t i = 0; i < own.size(); i += local.width) {
+    if (local.width == 1) {
+      own[i] = 1 / (1 + std::exp(-(own[i] + local.unary_margin)));
+    } else {
+      for (std::size_t a = 0; a < local.width; ++a) own[i + a] += unary(h)[a];
+      normalize_scores(own.subspan(i, local.width));
+    }
+  }
+}
+
+// From the list of all (bit of a code, bit of an index) to words of four indexes.
+inline void ConditionalScores::merge_flips() {
+  n_words_ = (n_slots_ + kSlotsPerWord - 1) / kSlotsPerWord;
+  std::ranges::stable_sort(slot_bits_, {}, &SlotBit::plane);
+  flip_begin_.assign(first_plane_.back() + 1, 0);
+  for (std::size_t i = 0; i < slot_bits_.size(); ++i) {
+    const SlotBit& s = slot_bits_[i];
+    std::uint16_t indexes[kSlotsPerWord] = {};
+    indexes[s.slot % kSlotsPerWord] = static_cast<std::uint16_t>(1u << s.bit);
+    Word mask;
+    std::memcpy(&mask, indexes, sizeof mask);
+    const auto word = static_cast<std::uint32_t>(s.slot / kSlotsPerWord);
+    const bool same = i > 0 && slot_bits_[i - 1].plane == s.plane && flips_.back().word == word;
+    if (same)
+      flips_.back().mask |= mask;
+    else
+      flips_.push_back({word, mask});
+    flip_begin_[s.plane + 1] = flips_.size();
+  }
+  for (std::size_t p = 1; p < flip_begin_.size(); ++p)
+    flip_begin_[p] = std::max(flip_begin_[p], flip_begin_[p - 1]);
+  slot_bits_ = {};
+}
+
+inline void ConditionalScores::build_counters(const HiddenModel& model, const Limits& limits) {
+  std::vector<std::vector<Occurrence>> lists(n_variables());
+  for (const WeightedPart& part : model.parts) {
+    const auto tests = pattern_->part(part.part);
+    if (!is_counted(tests, limits)) continue;
+    const auto id = static_cast<std::uint32_t>(n_counted());
+    for (std::uint32_t i = 0; i < tests.size(); ++i) {
+      const auto values = pattern_->values(tests[i].values);
+      const std::int32_t only = values.size() == 1 ? std::int32_t{values[0]} : kSeveral;
+      lists[tests[i].variable].push_back({id, i, only});
+      counted_tests_.push_back({tests[i].variable, tests[i].values});
+    }
+    counted_begin_.push_back(counted_tests_.size());
+    counted_weights_.push_back(part.weight);
+  }
+  occurrence_begin_.assign(1, 0);
+  for (std::size_t h = 0; h < n_variables(); ++h) {
+    occurrences_.insert(occurrences_.end(), lists[h].begin(), lists[h].end());
+    occurrence_begin_.push_back(occurrences_.size());
+    locals_[h].wide_offset = n_wide_numbers_;
+    if (locals_[h].is_counted) n_wide_numbers_ += locals_[h].width;
+  }
+}
+
+// The states of several chains. Starts with every variable at value 0.
+class Chains {
+ public:
+  Chains(const ConditionalScores& scores, std::size_t n_chains);
+
+  std::size_t size() const noexcept { return n_chains_; }
+
+  Value value(std::size_t h, std::size_t chain) const noexcept {
+    return states_[h * n_chains_ + chain];
+  }
+
+  // For a variable whose table has probabilities: an entry of it.
+  const double* probabilities(const ConditionalScores::Local& local,
+                              std::size_t chain) const noexcept {
+    const auto& table = scores_->tables(local)[0];
+    return scores_->entries() + table.offset + index(table, chain) * local.width;
+  }
+
+  // The same of a binary variable in all chains.
+  void probabilities(const ConditionalScores::Local& local, double* out) const noexcept {
+    const auto& table = scores_->tables(local)[0];
+    const double* entries = scores_->entries() + table.offset;
+    const std::uint16_t* indexes = indexes_.data() + table.slot;
+    for (std::size_t c = 0; c < n_chains_; ++c) out[c] = entries[indexes[c * n_slots_]];
+  }
+
+  // For other binary variables, score(h, 1) - score(h, 0) in all chains.
+  void margins(const ConditionalScores::Local& local, double* out) const noexcept {
+    const auto tables = scores_->tables(local);
+    const double* entries = scores_->entries();
+    const std::uint16_t* indexes = indexes_.data();
+    const double* wide = wide_.data() + local.wide_offset;
+    for (std::size_t c = 0; c < n_chains_; ++c) {
+      double sum = local.unary_margin;
+      if (local.is_counted) sum += wide[c * scores_->n_wide_numbers()];
+      for (const auto& table : tables) sum += entries[table.offset + indexes[table.slot]];
+      indexes += n_slots_;
+      out[c] = sum;
+    }
+  }
+
+  // For any variable without a table of probabilities: all scores, less the unary parts.
+  void scores(const ConditionalScores::Local& local, std::size_t chain, double* out) const noexcept;
+
+  void assign(std::size_t h, std::size_t chain, Value value) noexcept;
+
+  // A binary variable in all chains, at most 64: a bit each; bits beyond are not looked at.
+  void assign_bits(std::size_t h, Word ones) noexcept {
+    Value* states = states_.data() + h * n_chains_;
+    Word before = 0;
+    for (std::size_t c = 0; c < n_chains_; ++c) before |= Word{states[c]} << c;
+    for (Word changed = (before ^ ones) & tail_mask(n_chains_); changed != 0;
+         changed &= changed - 1) {
+      const auto c = static_cast<std::size_t>(std::countr_zero(changed));
+      const Value value = (ones >> c) & 1;
+      states[c] = value;
+      flip(scores_->flips(h, 0), c);
+      if (scores_->local(h).is_counted) update_counters(h, c, value ^ 1, value);
+    }
+  }
+
+ private:
+  struct Counter {
+    std::uint32_t unsatisfied;
+    std::uint32_t positions;  // of the unsatisfied tests: their exclusive or
+  };
+
+  std::size_t index(const ConditionalScores::Table& table, std::size_t chain) const noexcept {
+    return indexes_[chain * n_slots_ + table.slot];
+  }
+  void flip(std::span<const ConditionalScores::Flip> flips, std::size_t chain) noexcept {
+    std::uint16_t* indexes = indexes_.data() + chain * n_slots_;
+    for (const auto& f : flips) {
+      std::uint16_t* place = indexes + f.word * ConditionalScores::kSlotsPerWord;
+      Word word;
+      std::memcpy(&word, place, sizeof word);
+      word ^= f.mask;
+      std::memcpy(place, &word, sizeof word);
+    }
+  }
+  void update_counters(std::size_t h, std::size_t chain, Value before, Value after) noexcept;
+  void add_to(const ConditionalScores::CountedTest& test, double* sums, double weight) noexcept;
+
+  const ConditionalScores* scores_;
+  std::size_t n_chains_, n_slots_;
+  std::vector<Value> states_;           // [variable][chain]
+  std::vector<std::uint16_t> indexes_;  // [chain][slot]
+  std::vector<Counter> counters_;       // [chain][counted part]
+  std::vector<double> wide_;            // [chain][number]
+};
+
+inline Chains::Chains(const ConditionalScores& scores, std::size_t n_chains)
+    : scores_(&scores),
+      n_chains_(n_chains),
+      n_slots_(scores.n_words() * ConditionalScores::kSlotsPerWord),
+      states_(scores.n_variables() * n_chains, 0),
+      indexes_(n_chains * n_slots_, 0),
+      counters_(n_chains * scores.n_counted(), Counter{0, 0}),
+      wide_(n_chains * scores.n_wide_numbers(), 0.0) {
+  for (std::size_t c = 0; c < n_chains; ++c)
+    for (std::size_t p = 0; p < scores.n_counted(); ++p) {
+      Counter& counter = counters_[c * scores.n_counted() + p];
+      const auto tests = scores.counted_tests(p);
+      for (std::uint32_t i = 0; i < tests.size(); ++i)
+        if (!scores.pattern().admits(tests[i].values, 0)) {
+          ++counter.unsatisfied;
+          counter.positions ^= i;
+        }
+      double* sums = wide_.data() + c * scores.n_wide_numbers();
+      for (std::uint32_t i = 0; i < tests.size(); ++i)
+        if (counter.unsatisfied == 0 || (counter.unsatisfied == 1 && counter.positions == i))
+          add_to(tests[i], sums, scores.counted_weight(p));
+    }
+}
+
+inline void Chains::scores(const ConditionalScores::Local& local, std::size_t chain,
+                           double* out) const noexcept {
+  if (local.width == 1) {
+    out[0] = 0;
+    out[1] = local.is_counted ? wide_[chain * scores_->n_wide_numbers() + local.wide_offset] : 0.0;
+    for (const auto& table : scores_->tables(local))
+      out[1] += scores_->entries()[table.offset + index(table, chain)];
+    return;
+  }
+  const double* wide = wide_.data() + chain * scores_->n_wide_numbers() + local.wide_offset;
+  for (std::size_t a = 0; a < local.width; ++a) out[a] = local.is_counted ? wide[a] : 0.0;
+  for (const auto& table : scores_->tables(local)) {
+    const double* entry = scores_->entries() + table.offset + index(table, chain) * local.width;
+    for (std::size_t a = 0; a < local.width; ++a) out[a] += entry[a];
+  }
+}
+
+inline void Chains::assign(std::size_t h, std::size_t chain, Value value) noexcept {
+  Value& state = states_[h * n_chains_ + chain];
+  const Value before = state;
+  if (before == value) return;
+  state = value;
+  for (auto changed = static_cast<unsigned>(before ^ value); changed != 0; changed &= changed - 1)
+    flip(scores_->flips(h, static_cast<std::size_t>(std::countr_zero(changed))), chain);
+  if (scores_->local(h).is_counted) update_counters(h, chain, before, value);
+}
+
+inline void Chains::add_to(const ConditionalScores::CountedTest& test, double* sums,
+                           double weight) noexcept {
+  const auto& local = scores_->local(test.variable);
+  const auto values = scores_->pattern().values(test.values);
+  if (local.width == 1) {
+    sums[local.wide_offset] += values[0] == 1 ? weight : -weight;
+    return;
+  }
+  for (const Value a : values) sums[local.wide_offset + a] += weight;
+}
+
+inline void Chains::update_counters(std::size_t h, std::size_t chain, Value before,
+                                    Value after) noexcept {
+  double* sums = wide_.data() + chain * scores_->n_wide_numbers();
+  Counter* counters = counters_.data() + chain * scores_->n_counted();
+  const auto admits = [&](const ConditionalScores::Occurrence& o, Value a) {
+    if (o.only != ConditionalScores::kSeveral) return o.only == a;
+    return scores_->pattern().admits(scores_->counted_tests(o.part)[o.position].values, a);
+  };
+  for (const auto& o : scores_->occurrences(h)) {
+    const bool holds = admits(o, after);
+    if (holds == admits(o, before)) continue;
+    Counter& counter = counters[o.part];
+    if (holds) {
+      --counter.unsatisfied;
+      counter.positions ^= o.position;
+    }
+    // Without the test of h: a part that holds, or is one short, counts in the scores of the others,
+    // or of the one.
+    const double weight =
+        holds ? scores_->counted_weight(o.part) : -scores_->counted_weight(o.part);
+    if (counter.unsatisfied == 0) {
+      const auto tests = scores_->counted_tests(o.part);
+      for (std::uint32_t i = 0; i < tests.size(); ++i)
+        if (i != o.position) add_to(tests[i], sums, weight);
+    } else if (counter.unsatisfied == 1) {
+      add_to(scores_->counted_tests(o.part)[counter.positions], sums, weight);
+    }
+    if (!holds) {
+      ++counter.unsatisfied;
+      counter.positions ^= o.position;
+    }
+  }
+}
+
+}  // namespace feldspar

@@ -1,0 +1,125 @@
+// infer/mcsat.hpp against sums over all states.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <feldspar/infer/gibbs.hpp>
+#include <feldspar/infer/mcsat.hpp>
+
+#include "support/compare.hpp"
+#include "support/enumerate_states.hpp"
+#include "support/random_models.hpp"
+#include "support/stop_after.hpp"
+
+using namespace feldspar;
+using namespace feldspar::testing;
+
+namespace {
+
+constexpr Execution kOneThread{.n_threads = 1};
+
+McSatOptions chains_of(std::uint64_t seed, bool rao_blackwell) {
+  McSatOptions options;
+  options.chains.n_chains = 6;
+  options.chains.burn_in = 50;
+  options.chains.n_samples = 900;
+  options.chains.rao_blackwell = rao_blackwell;
+  options.chains.standard_errors = true;
+  options.chains.seed = seed;
+  return options;
+}
+
+// Both variables alike, by so much that single changes never cross.
+MarkovNetwork two_modes() {
+  FeatureSetBuilder builder(binary_schema(3));
+  builder.add(std::vector<Variable>{0, 1}, std::vector<Value>{0, 1});
+  builder.add(std::vector<Variable>{0, 1}, std::vector<Value>{1, 0});
+  builder.add(std::vector<Variable>{1, 2}, std::vector<Value>{1, 1});
+  return {std::move(builder).finish(), {-30.0, -30.0, 0.7}};
+}
+
+}  // namespace
+
+TEST_CASE("marginals are as far from the exact ones as their standard errors say") {
+  for (const Value most_values : {Value{2}, Value{4}})
+    for (const NamedNetwork& model : small_networks(110 + most_values, most_values)) {
+      CAPTURE(model.name);
+      CAPTURE(most_values);
+      Deviations deviations;
+      Dice dice(5);
+      for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const auto evidence =
+            small_evidence(dice, model.network.schema(), seed % 2 == 0 ? 0.1 : 0.4, seed % 4 >= 2);
+        const auto result = mcsat_marginals(model.network, evidence.view(),
+                                            chains_of(seed, seed % 3 != 0), kOneThread);
+        deviations.add(model.network.schema(), result.probabilities,
+                       sum_over_states(model.network, evidence.view()).marginals,
+                       result.standard_errors);
+      }
+      CHECK(deviations.size() > 50);
+      CHECK(deviations.beyond_four() <= 1);
+      CHECK(deviations.worst() < 4.5);
+      CHECK(deviations.root_mean_square() < 1.25);
+      CHECK(deviations.root_mean_square() > 0.75);
+    }
+}
+
+TEST_CASE("it crosses between modes where Gibbs sampling stays") {
+  const MarkovNetwork network = two_modes();
+  const Codes unknown(3, kUnknown);
+  const auto exact = sum_over_states(network, {unknown, {}}).marginals;
+  const auto result = mcsat_marginals(network, {unknown, {}}, chains_of(1, true), kOneThread);
+  Deviations deviations;
+  deviations.add(network.schema(), result.probabilities, exact, result.standard_errors);
+  CHECK(deviations.worst() < 4);
+  CHECK(result.r_hat[0] < 1.05);
+  GibbsOptions gibbs;
+  CHECK(gibbs_marginals(network, {unknown, {}}, gibbs, kOneThread).r_hat[0] > 2);
+}
+
+TEST_CASE("results have the same bits for any number of threads and do not depend on other rows") {
+  const MarkovNetwork network = small_networks(121, 4)[4].network;
+  const std::size_t n = network.schema().n_variables();
+  const std::size_t width = value_offsets(network.schema()).back();
+  Dice dice(3);
+  Codes rows;
+  for (int r = 0; r < 9; ++r)
+    for (const std::int32_t code : small_evidence(dice, network.schema(), 0.4, false).codes)
+      rows.push_back(code);
+  McSatOptions options;
+  options.chains = {.n_chains = 3, .burn_in = 5, .n_samples = 30};
+  const auto one = mcsat_marginals(network, {rows, {}}, options, kOneThread);
+  for (const int threads : {2, 3})
+    CHECK(
+        same_bits(one.probabilities,
+                  mcsat_marginals(network, {rows, {}}, options, {threads, nullptr}).probabilities));
+  for (const std::size_t r : {0, 8})
+    CHECK(same_bits(
+        mcsat_marginals(network, {std::span(rows).subspan(r * n, n), {}}, options).probabilities,
+        std::span(one.probabilities).subspan(r * width, width)));
+}
+
+TEST_CASE("stops, time limits and bad options") {
+  const MarkovNetwork network = two_modes();
+  const Codes unknown(3, kUnknown);
+  StopAfter monitor(20);
+  CHECK_THROWS_AS(mcsat_marginals(network, {unknown, {}}, {}, {1, &monitor}), Interrupted);
+  McSatOptions options;
+  options.chains.n_samples = 1 << 30;
+  options.chains.max_seconds = 0.05;
+  const auto result = mcsat_marginals(network, {unknown, {}}, options, kOneThread);
+  CHECK(result.status == SamplingStatus::time_limit);
+  CHECK(result.is_done[0] == 0);
+  CHECK(result.n_samples[0] > 0);
+  options = {};
+  options.chains.n_chains = 0;
+  CHECK_THROWS_WITH_AS(mcsat_marginals(network, {unknown, {}}, options),
+                       "n_chains must be at least 1, got 0", InvalidInput);
+  options = {};
+  options.sat.temperature = -1;
+  CHECK_THROWS_WITH_AS(mcsat_marginals(network, {unknown, {}}, options),
+                       "temperature must be positive, got -1", InvalidInput);
+}
