@@ -123,6 +123,21 @@ TEST_CASE("after no burn-in and one sweep, chains have what one sweep makes of u
       {.n_samples = 20000, .burn_in = 1, .thinning = 2, .n_chains = 20000, .seed = 5});
 }
 
+TEST_CASE("burn-in and thinning leave out states of the same chain") {
+  Dice dice(57);
+  const DependencyNetwork network = inconsistent(dice, Schema({2, 3, 2, 4, 3}));
+  const auto run = [&](std::int64_t n_samples, int burn_in, int thinning) {
+    return sample(network, {.n_samples = n_samples,
+                            .burn_in = burn_in,
+                            .thinning = thinning,
+                            .n_chains = 1,
+                            .seed = 10});
+  };
+  const Codes every = run(40, 0, 1), some = run(10, 4, 3);
+  for (std::size_t i = 0; i < 10; ++i)  // the sweeps number 4 + 3, 4 + 6, ...
+    CHECK(std::ranges::equal(row_of(some, 5, i), row_of(every, 5, 4 + 3 * (i + 1) - 1)));
+}
+
 TEST_CASE("extreme weights are drawn without overflow") {
   const Schema schema({2, 2});
   FeatureSetBuilder builder(schema);
