@@ -83,6 +83,19 @@ struct RandomProblem {
   std::vector<std::pair<std::size_t, Value>> excluded;
 };
 
+// Values of three never fall along a row of variables: few of very many states, one component. Uniform states are almost never solutions.
+RandomProblem staircase(std::size_t n) {
+  RandomProblem problem(0, n, 3, 0, 1);
+  problem.cardinalities.assign(n, 3);
+  problem.solution.assign(n, 1);
+  problem.excluded.clear();
+  for (std::size_t v = 0; v + 1 < n; ++v) {
+    problem.forbidden.push_back({{v, {1, 2}}, {v + 1, {0}}});
+    problem.forbidden.push_back({{v, {2}}, {v + 1, {0, 1}}});
+  }
+  return problem;
+}
+
 std::map<State, double> draw_many(const RandomProblem& random_problem,
                                   const SampleSatOptions& options, int n) {
   ConstraintProblem problem(random_problem.cardinalities);
@@ -128,31 +141,45 @@ TEST_CASE("draws by rejection and from the list of solutions are exactly uniform
   CHECK(checked >= 6);
 }
 
-TEST_CASE("SampleSAT reaches every solution and no other state, nearly uniformly") {
-  int checked = 0;
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    CAPTURE(seed);
-    const RandomProblem problem(seed, 10, 3, 150, 3);
-    const std::size_t n_solutions = problem.n_solutions();
-    if (n_solutions < 2 || n_solutions > 300) continue;
-    SampleSatOptions options;
-    options.max_enumerated = 0;
-    const int n = 200 * static_cast<int>(n_solutions);
-    const auto counts = draw_many(problem, options, n);
-    for (const auto& entry : counts) CHECK(problem.is_solution(entry.first));
-    CHECK(counts.size() == n_solutions);
-    ++checked;
-  }
-  CHECK(checked >= 3);
+TEST_CASE("where rejection fails the list of solutions is drawn from uniformly") {
+  const RandomProblem problem = staircase(7);
+  const std::size_t n_solutions = problem.n_solutions();
+  CHECK(n_solutions == 36);  // of 2187 states: two draws in three come from the list
+  const int n = 36000;
+  const auto counts = draw_many(problem, {}, n);
+  for (const auto& entry : counts) CHECK(problem.is_solution(entry.first));
+  CHECK(std::abs(chi_square_deviation(counts, n_solutions, n)) < 4.5);
 }
 
-TEST_CASE("a search that is given no moves still moves among solutions") {
-  const RandomProblem problem(3, 10, 3, 150, 3);
+TEST_CASE("SampleSAT reaches every solution and no other state, nearly uniformly") {
+  const RandomProblem problem = staircase(9);  // 55 of 19683 states
+  SampleSatOptions options;
+  options.max_enumerated = 0;
+  const int n = 20000;
+  const auto counts = draw_many(problem, options, n);
+  CHECK(counts.size() == problem.n_solutions());
+  double distance = 0;
+  for (const auto& [state, count] : counts) {
+    CHECK(problem.is_solution(state));
+    distance += std::abs(count / n - 1.0 / 55) / 2;
+  }
+  CHECK(distance < 0.2);
+}
+
+TEST_CASE("a search that is given no moves draws variables one by one, uniformly in the long run") {
+  const RandomProblem problem = staircase(9);
   SampleSatOptions options;
   options.max_enumerated = 0;
   options.max_moves = 0;
-  for (const auto& entry : draw_many(problem, options, 200))
-    CHECK(problem.is_solution(entry.first));
+  const int n = 60000;
+  const auto counts = draw_many(problem, options, n);
+  CHECK(counts.size() == problem.n_solutions());
+  double distance = 0;
+  for (const auto& [state, count] : counts) {
+    CHECK(problem.is_solution(state));
+    distance += std::abs(count / n - 1.0 / 55) / 2;
+  }
+  CHECK(distance < 0.05);
 }
 
 TEST_CASE("what follows from single tests is fixed, the rest is free") {
