@@ -253,6 +253,7 @@ def generate_features(
     seed: int,
     progress: Progress | None,
 ) -> list[list[FeatureSet]]: ...
+
 class ChainOptions:
     def __init__(self) -> None: ...
     n_chains: int

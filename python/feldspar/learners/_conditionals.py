@@ -67,5 +67,5 @@ def learn_conditionals(
     )
     best = 0 if path.valid_scores is None else int(np.argmax(path.valid_scores))
     with search.clock.stage("structure"):
-        core = path.core.to_dependency_network(best)
+        core = path.core.to_dependency_network([best] * len(search.data.train.schema))
     return core, {"cpd": "logistic", "C": path.C[best]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from feldspar.learners._search import Search
 
 # The weights of the loss that Lowd and Davis (2014) try.
 C_VALUES = (0.001, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
-SOLVERS = ("coordinate", "owlqn")
+Solver: TypeAlias = Literal["coordinate", "owlqn"]
+SOLVERS: tuple[Solver, ...] = ("coordinate", "owlqn")
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,17 @@ def fit_path(search: Search, settings: PathSettings) -> LogisticPath:
     threads = resolve_jobs(settings.n_jobs)
     started = time.perf_counter()
     with search.clock.stage("structure"), progress_bar("L1", shown=settings.verbose) as progress:
-        core = _core.L1Path.fit(search.data.dataset, values, solver, threads, progress)
+        options = _core.L1Options()
+        options.solver = solver
+        core = _core.L1Path.fit(search.data.dataset, np.array(values), options, threads, progress)
         scores = _validation_scores(search, core, threads)
     seconds = (time.perf_counter() - started) / len(values)
+    n_nonzeros = core.n_nonzeros.sum(axis=0)
     for i, value in enumerate(values):
         search.add_structure_trial(
             {"C": value},
             valid_pll=None if scores is None else scores[i],
-            n_features=int(core.n_nonzero[i]),
+            n_features=int(n_nonzeros[i]),
             seconds=seconds,
         )
     return LogisticPath(values, core, scores)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
-
-import numpy as np
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from feldspar._random import RandomState
 from feldspar.features import FeatureSet, core_float
 from feldspar.learners._base import PRIOR_SDS, MarkovLearner, one_of
-from feldspar.learners._logistic import C_VALUES, PathSettings, fit_path
+from feldspar.learners._logistic import C_VALUES, LogisticPath, PathSettings, fit_path
 from feldspar.learners._search import Search
 from feldspar.weights import OnInterrupt
 
-RULES = ("or", "and")
+Rule: TypeAlias = Literal["or", "and"]
+RULES: tuple[Rule, ...] = ("or", "and")
 SELECTIONS = ("validation", "ebic")
 Selection = Literal["validation", "ebic"]
 
@@ -120,15 +119,15 @@ class L1Neighborhood(MarkovLearner):
                 C=self._choices("C"), solver=self.solver, n_jobs=self.n_jobs, verbose=self.verbose
             ),
         )
-        tried: dict[bytes, dict[str, Any]] = {}
-        for params, choice in self._structures(path):
+        tried: set[bytes] = set()
+        for params, choice in self._structures(path, len(search.data.train.schema)):
             for rule in rules:
                 if search.clock.is_over and search.network is not None:
                     return
                 started = time.perf_counter()
                 with search.clock.stage("structure"):
-                    edges = path.core.edges(choice, rule)
-                    core = path.core.features(choice, rule)
+                    graph = b"".join(ends.tobytes() for ends in path.core.edges(choice, rule))
+                    core = path.core.features_by_choice(choice, rule)
                     features = FeatureSet._of_core(search.data.train.schema, core)
                 own = {**params, "rule": rule}
                 search.add_structure_trial(
@@ -138,14 +137,15 @@ class L1Neighborhood(MarkovLearner):
                     seconds=time.perf_counter() - started,
                 )
                 # Neighbouring values of C, and both rules, often give the same graph.
-                if edges.tobytes() not in tried:
-                    tried[edges.tobytes()] = own
+                if graph not in tried:
+                    tried.add(graph)
                     search.learn_weights(features, own, settings)
 
-    def _structures(self, path: Any) -> list[tuple[dict[str, Any], list[int]]]:
+    def _structures(
+        self, path: LogisticPath, n_variables: int
+    ) -> list[tuple[dict[str, Any], list[int]]]:
         """Return the settings to try, each with the place on the path of every variable."""
-        n_variables = path.core.n_variables
         if self.selection == "validation":
             return [({"C": C}, [i] * n_variables) for i, C in enumerate(path.C)]
-        criterion = path.core.ebic(core_float("gamma", self.gamma))
-        return [({"gamma": self.gamma}, [int(i) for i in np.argmin(criterion, axis=1)])]
+        gamma = core_float("gamma", self.gamma)
+        return [({"gamma": gamma}, path.core.choose_by_ebic(gamma))]
