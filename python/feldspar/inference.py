@@ -19,6 +19,7 @@ from feldspar._random import RandomState, core_seed
 from feldspar.evidence import Evidence
 from feldspar.features import core_float, core_int
 from feldspar.schema import Schema
+from feldspar.table import Table
 
 if TYPE_CHECKING:
     from feldspar.network import MarkovNetwork
@@ -39,8 +40,8 @@ class Diagnostics:
         Whether all rows converged; ``None`` for methods that have no such thing.
     seconds : float
     per_row : dict of arrays
-        What the method tells of each row: ``r_hat`` and ``effective_size`` of samplers, ``iterations``
-        and ``residual`` of message passing, ``log_partition`` where it is known.
+        What the method tells of each row: ``r_hat`` and ``effective_size`` of samplers,
+        ``iterations`` and ``residual`` of message passing, ``log_partition`` where it is known.
     standard_errors : array or None
         Of samplers: the standard error of every probability, laid out like the probabilities.
     reason : str
@@ -293,6 +294,35 @@ def _sampled(method: str, sampled: _core.SampledMarginals) -> _Answer:
         },
         standard_errors=sampled.standard_errors,
     )
+
+
+def sample(
+    network: MarkovNetwork,
+    n: int,
+    evidence: object = None,
+    *,
+    random_state: RandomState = None,
+    burn_in: int = 100,
+    thinning: int = 1,
+    n_chains: int = 10,
+    n_jobs: int | None = None,
+) -> Table:
+    """Draw samples by Gibbs sampling. See :meth:`feldspar.MarkovNetwork.sample`."""
+    known = Evidence.of(network.schema, evidence)
+    if len(known) != 1:
+        raise ValueError(f"evidence: expected one row, got {len(known)}")
+    count = core_int("n", n)
+    if count < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    options = _core.SampleOptions()
+    options.n_chains = core_int("n_chains", n_chains)
+    options.burn_in = core_int("burn_in", burn_in)
+    options.thinning = core_int("thinning", thinning)
+    options.seed = core_seed(random_state)
+    codes = _core.sample(
+        network._core, known.codes, known.log_likelihoods, count, options, resolve_jobs(n_jobs)
+    )
+    return Table._of_parts(codes, network.schema, None)
 
 
 _METHODS: dict[str, Callable[..., _Answer]] = {

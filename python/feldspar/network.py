@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from typing import Self
 
     import networkx as nx
+
+    from feldspar._random import RandomState
+    from feldspar.evaluation import Score
+    from feldspar.inference import Marginals, Method
 
 _SHOWN_FEATURES = 10
 
@@ -133,6 +137,137 @@ class MarkovNetwork(ConditionalModel):
         """Return, for each row, the sum of the weights of the features that hold."""
         codes = core_codes(Table.of(X, schema=self.schema))
         return self._core.log_potentials(codes, resolve_jobs(n_jobs))[:, 0]
+
+    # Questions about what is not known
+
+    def marginals(
+        self,
+        evidence: object = None,
+        method: Method = "auto",
+        *,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        **options: Any,
+    ) -> Marginals:
+        """Return the distribution of every variable given what is known.
+
+        Parameters
+        ----------
+        evidence : mapping, row, table, frame or array, optional
+            What is known: a mapping from variables to values, or to likelihoods of their values
+            (soft evidence); a row with -1 or ``None`` for unknown; or many rows. Nothing if left
+            out.
+        method : str
+            METHODS_DOC
+        time_limit : float, optional
+            Seconds; rows that are not done then are told in the diagnostics, with a warning.
+        n_jobs : int, optional
+            Threads. The result does not depend on it.
+        verbose : bool
+            Show progress on a terminal.
+        **options
+            Of the method: of the samplers ``n_chains``, ``burn_in``, ``n_samples``, ``thinning``,
+            ``rao_blackwell``, ``standard_errors`` and ``random_state``.
+
+        Examples
+        --------
+        >>> schema = Schema([2, 2], names=["rain", "wet"])
+        >>> network = MarkovNetwork.from_terms(schema, [([("rain", 1), ("wet", 1)], 2.0)])
+        >>> network.marginals({"rain": 1})["wet"].round(3).tolist()
+        [0.119, 0.881]
+        """
+        from feldspar.inference import marginals
+
+        return marginals(
+            self,
+            evidence,
+            method,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            **options,
+        )
+
+    def cmll(
+        self,
+        X: object,
+        *,
+        groups: int | Sequence[Sequence[str | int]] = 4,
+        split: Literal["random", "contiguous"] = "random",
+        method: Method = "gibbs",
+        random_state: RandomState = 0,
+        **options: Any,
+    ) -> Score:
+        """Return the conditional marginal log-likelihood of complete rows.
+
+        See :func:`feldspar.evaluation.conditional_marginal_log_likelihood`, which also knows the
+        reverse protocol.
+        """
+        from feldspar.evaluation import conditional_marginal_log_likelihood
+
+        return conditional_marginal_log_likelihood(
+            self,
+            X,
+            groups=groups,
+            split=split,
+            method=method,
+            random_state=random_state,
+            **options,
+        )
+
+    def sample(
+        self,
+        n: int,
+        evidence: object = None,
+        *,
+        random_state: RandomState = None,
+        burn_in: int = 100,
+        thinning: int = 1,
+        n_chains: int = 10,
+        n_jobs: int | None = None,
+    ) -> Table:
+        """Draw samples by Gibbs sampling, with what is known held fixed.
+
+        Samples come chain by chain, those of one chain in the order in which they were drawn.
+
+        Parameters
+        ----------
+        n : int
+            How many, from all chains together.
+        evidence : mapping or row, optional
+            What is known, as in `marginals`.
+        random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
+            The same integer gives the same samples.
+        burn_in : int
+            Sweeps that each chain makes before its first sample.
+        thinning : int
+            Sweeps from one sample of a chain to its next.
+        n_chains : int
+            Independent chains, started in random states.
+        n_jobs : int, optional
+            Threads. The result does not depend on it.
+
+        Examples
+        --------
+        >>> schema = Schema([2, 2], names=["rain", "wet"])
+        >>> network = MarkovNetwork.from_terms(schema, [([("rain", 1), ("wet", 1)], 2.0)])
+        >>> rainy = network.sample(1000, {"rain": 1}, random_state=0).to_numpy()
+        >>> rainy.mean(axis=0).round(1).tolist()
+        [1.0, 0.9]
+        """
+        from feldspar.inference import sample
+
+        return sample(
+            self,
+            n,
+            evidence,
+            random_state=random_state,
+            burn_in=burn_in,
+            thinning=thinning,
+            n_chains=n_chains,
+            n_jobs=n_jobs,
+        )
 
     # Its structure
 
