@@ -76,7 +76,7 @@ class Random {
   // until one is below n, fewer than two on average.
   constexpr std::uint64_t below(std::uint64_t n) noexcept {
     assert(n > 0);
-    const int width = std::bit_width(n - 1);
+    const int width = static_cast<int>(std::bit_width(n - 1));
     if (width == 0) return 0;
     for (;;)
       if (const std::uint64_t x = bits() >> (64 - width); x < n) return x;
