@@ -10,7 +10,7 @@
 // A FactorLayout says which feature goes where; it is made once for a feature set. A FactorGraph is a
 // layout with weights, less what has weight 0: O(active tests) to make, for each row of evidence.
 // It is ordered for speed: four factors of the same length lie side by side in a *pack*, their
-// literals and messages interleaved, and are worked on as one. Tables over two binary variables are
+// literals and messages interleaved, and are worked on as one. Tables over binary variables are
 // packed too, as their messages are single numbers.
 #pragma once
 
@@ -35,6 +35,9 @@
 #include <feldspar/infer/table_box.hpp>
 
 namespace feldspar {
+
+// Tables over up to this many binary variables are packed.
+inline constexpr std::size_t kMaxPackedVariables = 4;
 
 namespace detail {
 
@@ -116,7 +119,7 @@ class FactorLayout {
 
  private:
   // Tables of more variables would rarely be smaller than the conjunctions in them.
-  static constexpr std::size_t kMaxTableVariables = 4;
+  static constexpr std::size_t kMaxTableVariables = kMaxPackedVariables;
   static constexpr std::size_t kMaxTableEntries = 256;
   // Several features on two variables must not make a cycle, so for them tables may be larger.
   static constexpr std::size_t kMaxPairEntries = std::size_t{1} << 16;
@@ -179,7 +182,7 @@ struct FactorPack {
   enum class Kind : std::uint8_t {
     conjunction,
     strong_conjunction,  // of a weight whose exponential leaves the range of a double
-    pair,                // a table over two binary variables; literals: "is 1" of either
+    table,               // over binary variables; literals: "is 1" of each
   };
   Kind kind;
   std::uint32_t length;           // literals of each factor
@@ -190,16 +193,19 @@ struct FactorPack {
 
 // Conjunction: the factor is exp(kWeight) where all tests hold and 1 elsewhere, that is
 // exp(kShift) times kYes where they hold and kNo elsewhere, both at most 1.
-// Pair: exp(kPairShift) times coefficient kPairEntry + 2 a + b, whose logarithm is kPairLog + 2 a + b.
+// Table over k binary variables: exp(coefficient 0) times one of the next 2^k, whose logarithms are the
+// 2^k after these.
 enum ConjunctionCoefficient : std::size_t { kYes, kNo, kShift, kWeight, kConjunctionCoefficients };
-enum PairCoefficient : std::size_t { kPairEntry, kPairLog = 4, kPairShift = 8, kPairCoefficients };
+
+constexpr std::size_t table_coefficients(std::size_t length) noexcept {
+  return 1 + 2 * (std::size_t{1} << length);
+}
 
 struct TableFactor {
   const TableLayout* layout;
   std::size_t first_entry;    // of its log-potentials, and of their exponentials if `plain`
   std::size_t first_message;  // of its messages: the values of its variables, end to end
   bool plain;                 // exponentials relative to the largest do not leave their range
-  double top;                 // the largest log-potential
 };
 
 class FactorGraph {
@@ -235,6 +241,7 @@ class FactorGraph {
   void add_unaries(std::span<const double> weights);
   void add_conjunctions(std::span<const double> weights, FactorPack::Kind kind);
   void add_tables(std::span<const double> weights);
+  void add_table_pack(std::span<const std::pair<const TableLayout*, std::vector<double>>> tables);
   void add_pack(FactorPack::Kind kind, std::size_t length, std::size_t n_factors,
                 std::size_t n_coefficients);
 
@@ -307,7 +314,7 @@ inline void FactorGraph::add_conjunctions(std::span<const double> weights, Facto
 inline void FactorGraph::add_tables(std::span<const double> weights) {
   const FeatureSet& features = layout_.features();
   std::vector<double> table;
-  std::vector<std::pair<const TableLayout*, std::array<double, 4>>> pairs;
+  std::vector<std::pair<const TableLayout*, std::vector<double>>> packed;
   for (const TableLayout& layout : layout_.tables()) {
     table.assign(layout.n_entries, 0.0);
     bool active = false;
@@ -319,12 +326,12 @@ inline void FactorGraph::add_tables(std::span<const double> weights) {
     if (!active) continue;
     const auto [least, most] = std::ranges::minmax(table);
     const bool plain = most - least <= kMaxLog;
-    const bool binary_pair = layout.variables.size() == 2 && layout.n_entries == 4;
-    if (plain && binary_pair) {
-      pairs.push_back({&layout, {table[0], table[1], table[2], table[3]}});
+    const bool binary = layout.n_entries == std::size_t{1} << layout.variables.size();
+    if (plain && binary) {
+      packed.emplace_back(&layout, table);
       continue;
     }
-    tables_.push_back({&layout, log_entries_.size(), n_table_messages_, plain, most});
+    tables_.push_back({&layout, log_entries_.size(), n_table_messages_, plain});
     for (const double x : table) {
       log_entries_.push_back(x);
       entries_.push_back(std::exp(x - most));
@@ -333,23 +340,31 @@ inline void FactorGraph::add_tables(std::span<const double> weights) {
     ++n_factors_;
   }
   n_messages_ += n_table_messages_;
-  for (std::size_t first = 0; first < pairs.size(); first += kPackSize) {
-    const std::size_t here = std::min(kPackSize, pairs.size() - first);
-    add_pack(FactorPack::Kind::pair, 2, here, kPairCoefficients);
-    double* coefficients = coefficients_.data() + packs_.back().first_coefficient;
-    LiteralId* edges = edge_literals_.data() + packs_.back().first_edge * kPackSize;
-    for (std::size_t lane = 0; lane < kPackSize; ++lane) {
-      const auto entries = lane < here ? pairs[first + lane].second : std::array<double, 4>{};
-      const double top = std::ranges::max(entries);
-      for (std::size_t e = 0; e < 4; ++e) {
-        coefficients[(kPairEntry + e) * kPackSize + lane] = std::exp(entries[e] - top);
-        coefficients[(kPairLog + e) * kPackSize + lane] = entries[e] - top;
-      }
-      coefficients[kPairShift * kPackSize + lane] = top;
-      for (std::size_t i = 0; lane < here && i < 2; ++i)
-        edges[i * kPackSize + lane] =
-            layout_.literals().first(pairs[first + lane].first->variables[i]) + 1;
+  // Layouts come with the longest first, so those of one length are neighbours.
+  const auto length = [&](std::size_t i) { return packed[i].first->variables.size(); };
+  for (std::size_t first = 0, end = 0; first < packed.size(); first = end) {
+    while (end < packed.size() && end - first < kPackSize && length(end) == length(first)) ++end;
+    add_table_pack(std::span(packed).subspan(first, end - first));
+  }
+}
+
+inline void FactorGraph::add_table_pack(
+    std::span<const std::pair<const TableLayout*, std::vector<double>>> tables) {
+  const std::size_t length = tables[0].first->variables.size(), size = std::size_t{1} << length;
+  add_pack(FactorPack::Kind::table, length, tables.size(), table_coefficients(length));
+  double* coefficients = coefficients_.data() + packs_.back().first_coefficient;
+  LiteralId* edges = edge_literals_.data() + packs_.back().first_edge * kPackSize;
+  for (std::size_t lane = 0; lane < kPackSize; ++lane) {
+    const bool real = lane < tables.size();
+    const double top = real ? std::ranges::max(tables[lane].second) : 0.0;
+    coefficients[lane] = top;
+    for (std::size_t e = 0; e < size; ++e) {
+      const double log_entry = real ? tables[lane].second[e] - top : 0.0;
+      coefficients[(1 + e) * kPackSize + lane] = std::exp(log_entry);
+      coefficients[(1 + size + e) * kPackSize + lane] = log_entry;
     }
+    for (std::size_t i = 0; real && i < length; ++i)
+      edges[i * kPackSize + lane] = layout_.literals().first(tables[lane].first->variables[i]) + 1;
   }
 }
 

@@ -44,24 +44,39 @@ FELDSPAR_ALWAYS_INLINE Chances<Real> chances_of(Real odds) noexcept {
   return {select(odds > 0.0, likely, unlikely), select(odds > 0.0, unlikely, likely)};
 }
 
-// LaneNumbers of one factor, or four factors' side by side, in memory.
+// Numbers of one factor, or four factors' side by side, in memory: to read, ...
 template <class Real>
-class LaneNumbers {
+class LaneView {
  public:
-  explicit LaneNumbers(double* data) noexcept : data_(data) {}
+  explicit LaneView(const double* data) noexcept : data_(data) {}
 
   FELDSPAR_ALWAYS_INLINE Real operator[](std::size_t i) const noexcept {
     Real x;
     std::memcpy(&x, data_ + i * kLanes, sizeof x);
     return x;
   }
-  FELDSPAR_ALWAYS_INLINE void set(std::size_t i, const Real& x) const noexcept {
-    std::memcpy(data_ + i * kLanes, &x, sizeof x);
-  }
-  LaneNumbers starting_at(std::size_t i) const noexcept { return LaneNumbers(data_ + i * kLanes); }
+
+ protected:
+  static constexpr std::size_t kLanes = sizeof(Real) / sizeof(double);
 
  private:
-  static constexpr std::size_t kLanes = sizeof(Real) / sizeof(double);
+  const double* data_;
+};
+
+// ... and to write.
+template <class Real>
+class LaneNumbers : public LaneView<Real> {
+ public:
+  explicit LaneNumbers(double* data) noexcept : LaneView<Real>(data), data_(data) {}
+
+  FELDSPAR_ALWAYS_INLINE void set(std::size_t i, const Real& x) const noexcept {
+    std::memcpy(data_ + i * LaneView<Real>::kLanes, &x, sizeof x);
+  }
+  LaneNumbers starting_at(std::size_t i) const noexcept {
+    return LaneNumbers(data_ + i * LaneView<Real>::kLanes);
+  }
+
+ private:
   double* data_;
 };
 
@@ -126,15 +141,66 @@ FELDSPAR_ALWAYS_INLINE void conjunction_messages(std::size_t k, Real yes, Real n
   }
 }
 
-// A table e[2 a + b] of two binary variables: log-odds of "is 1" in, log-ratios out.
-template <class Real>
-FELDSPAR_ALWAYS_INLINE void pair_messages(const Real* e,
-                                          const MessageBuffer::View<Real>& b) noexcept {
-  const Chances<Real> first = chances_of(b.x[0]), second = chances_of(b.x[1]);
-  b.x.set(0, log_positive((e[2] * second.no + e[3] * second.yes) /
-                          (e[0] * second.no + e[1] * second.yes)));
-  b.x.set(
-      1, log_positive((e[1] * first.no + e[3] * first.yes) / (e[0] * first.no + e[2] * first.yes)));
+// How tables are contracted: with probabilities, ...
+struct PlainNumbers {
+  template <class Real>
+  FELDSPAR_ALWAYS_INLINE static Real nothing() noexcept {
+    return constant<Real>(0.0);
+  }
+  template <class Real>
+  FELDSPAR_ALWAYS_INLINE static Real add(Real a, Real b) noexcept {
+    return a + b;
+  }
+  template <class Real>
+  FELDSPAR_ALWAYS_INLINE static Real times(Real a, Real b) noexcept {
+    return a * b;
+  }
+  template <class Real>
+  FELDSPAR_ALWAYS_INLINE static Chances<Real> chances(Real odds) noexcept {
+    return chances_of(odds);
+  }
+  template <class Real>
+  FELDSPAR_ALWAYS_INLINE static Real log_ratio(Real a, Real b) noexcept {
+    return log_positive(a / b);
+  }
+};
+
+// ... or with their logarithms, put together as `Logs` says (SumOfLogs, MaxOfLogs below).
+template <class Logs>
+struct LogNumbers {
+  template <class Real>
+  static double nothing() noexcept {
+    return -std::numeric_limits<double>::infinity();
+  }
+  static double add(double a, double b) noexcept { return Logs::add(a, b); }
+  static double times(double a, double b) noexcept { return a + b; }
+  static Chances<double> chances(double odds) noexcept { return Logs::chances_of(odds); }
+  static double log_ratio(double a, double b) noexcept { return a - b; }
+};
+
+// A table over k <= kMaxPackedVariables binary variables, row-major: log-odds of "is 1" in, log-ratios
+// of what the table says of 1 and of 0 out. Variables before i are summed out for good on the way.
+template <class Algebra, class Real>
+FELDSPAR_ALWAYS_INLINE void table_messages(std::size_t k, const LaneView<Real>& entries,
+                                           const MessageBuffer::View<Real>& b) noexcept {
+  constexpr std::size_t kMost = std::size_t{1} << kMaxPackedVariables;
+  const ChanceList<Real> said{b.own_yes, b.own_no};
+  Real rest[kMost], own[kMost];
+  std::size_t size = std::size_t{1} << k;
+  for (std::size_t e = 0; e < size; ++e) rest[e] = entries[e];
+  for (std::size_t i = 0; i < k; ++i) said.set(i, Algebra::chances(b.x[i]));
+  for (std::size_t i = 0; i < k; ++i) {
+    for (std::size_t e = 0; e < size; ++e) own[e] = rest[e];
+    for (std::size_t j = k, n = size / 2; --j > i; n /= 2)
+      for (std::size_t e = 0; e < n; ++e)
+        own[e] = Algebra::add(Algebra::times(own[2 * e], said[j].no),
+                              Algebra::times(own[2 * e + 1], said[j].yes));
+    b.x.set(i, Algebra::log_ratio(own[1], own[0]));
+    size /= 2;
+    for (std::size_t e = 0; e < size; ++e)
+      rest[e] = Algebra::add(Algebra::times(rest[e], said[i].no),
+                             Algebra::times(rest[size + e], said[i].yes));
+  }
 }
 
 // log of the mean of a factor's answer to one variable, under what that variable says of itself:
@@ -153,8 +219,7 @@ FELDSPAR_ALWAYS_INLINE Real log_mean_message(Real odds, Real message) noexcept {
 // log of its mean under what its variables say, less that of each of its messages.
 template <class Real>
 FELDSPAR_ALWAYS_INLINE Real conjunction_bethe(std::size_t k, Real yes, Real no, Real shift,
-                                              LaneNumbers<Real> x,
-                                              LaneNumbers<Real> messages) noexcept {
+                                              LaneView<Real> x, LaneView<Real> messages) noexcept {
   Chances<Real> all{constant<Real>(1.0), constant<Real>(0.0)};
   Real sum = constant<Real>(0.0);
   for (std::size_t i = 0; i < k; ++i) {
@@ -165,13 +230,19 @@ FELDSPAR_ALWAYS_INLINE Real conjunction_bethe(std::size_t k, Real yes, Real no, 
 }
 
 template <class Real>
-FELDSPAR_ALWAYS_INLINE Real pair_bethe(const Real* e, Real shift, LaneNumbers<Real> x,
-                                       LaneNumbers<Real> messages) noexcept {
-  const Chances<Real> first = chances_of(x[0]), second = chances_of(x[1]);
-  const Real mean = first.no * (e[0] * second.no + e[1] * second.yes) +
-                    first.yes * (e[2] * second.no + e[3] * second.yes);
-  return log_positive(mean) + shift - log_mean_message(x[0], messages[0]) -
-         log_mean_message(x[1], messages[1]);
+FELDSPAR_ALWAYS_INLINE Real table_bethe(std::size_t k, const LaneView<Real>& entries, Real shift,
+                                        LaneView<Real> x, LaneView<Real> messages) noexcept {
+  Real rest[std::size_t{1} << kMaxPackedVariables];
+  std::size_t size = std::size_t{1} << k;
+  for (std::size_t e = 0; e < size; ++e) rest[e] = entries[e];
+  Real sum = constant<Real>(0.0);
+  for (std::size_t i = 0; i < k; ++i) {
+    const Chances<Real> said = chances_of(x[i]);
+    size /= 2;
+    for (std::size_t e = 0; e < size; ++e) rest[e] = rest[e] * said.no + rest[size + e] * said.yes;
+    sum += log_mean_message(x[i], messages[i]);
+  }
+  return log_positive(rest[0]) + shift - sum;
 }
 
 // How logarithms of alternatives are put together: by sums (sum-product) ...
@@ -224,17 +295,7 @@ void log_conjunction_messages(std::size_t k, double weight, const MessageBuffer:
   }
 }
 
-// As pair_messages, in logarithms; the table is given by its logarithms.
-template <class Logs>
-void log_pair_messages(const double* e, const MessageBuffer::View<double>& b) {
-  const Chances<double> first = Logs::chances_of(b.x[0]), second = Logs::chances_of(b.x[1]);
-  b.x.set(0, Logs::add(e[2] + second.no, e[3] + second.yes) -
-                 Logs::add(e[0] + second.no, e[1] + second.yes));
-  b.x.set(1, Logs::add(e[1] + first.no, e[3] + first.yes) -
-                 Logs::add(e[0] + first.no, e[2] + first.yes));
-}
-
-inline double log_conjunction_bethe(std::size_t k, double weight, LaneNumbers<double> x,
+inline double log_conjunction_bethe(std::size_t k, double weight, LaneView<double> x,
                                     std::span<const double> messages) {
   Chances<double> all = kCertainLogs;
   double sum = 0;
@@ -246,27 +307,13 @@ inline double log_conjunction_bethe(std::size_t k, double weight, LaneNumbers<do
   return SumOfLogs::add(weight + all.yes, all.no) - sum;
 }
 
-// How tables are contracted: with probabilities, or with logarithms put together as `Logs` says.
-struct PlainNumbers {
-  static constexpr double kNothing = 0;
-  static double add(double a, double b) noexcept { return a + b; }
-  static double times(double a, double b) noexcept { return a * b; }
-};
-
-template <class Logs>
-struct LogNumbers {
-  static constexpr double kNothing = -std::numeric_limits<double>::infinity();
-  static double add(double a, double b) noexcept { return Logs::add(a, b); }
-  static double times(double a, double b) noexcept { return a + b; }
-};
-
 // A table with its first or last variable summed out, weighted by p. `table` is n x p.size(), or
 // p.size() x n.
 template <class Algebra>
 void contract_last(std::vector<double>& table, std::span<const double> p) {
   const std::size_t n = table.size() / p.size();
   for (std::size_t o = 0; o < n; ++o) {
-    double sum = Algebra::kNothing;
+    double sum = Algebra::template nothing<double>();
     for (std::size_t a = 0; a < p.size(); ++a)
       sum = Algebra::add(sum, Algebra::times(table[o * p.size() + a], p[a]));
     table[o] = sum;
@@ -278,7 +325,7 @@ template <class Algebra>
 void contract_first(std::vector<double>& table, std::span<const double> p) {
   const std::size_t n = table.size() / p.size();
   for (std::size_t i = 0; i < n; ++i) {
-    double sum = Algebra::kNothing;
+    double sum = Algebra::template nothing<double>();
     for (std::size_t a = 0; a < p.size(); ++a)
       sum = Algebra::add(sum, Algebra::times(table[a * n + i], p[a]));
     table[i] = sum;
@@ -287,11 +334,12 @@ void contract_first(std::vector<double>& table, std::span<const double> p) {
 }
 
 // To each variable, the table with all the others summed out; `incoming` is what the variables say,
-// end to end, and `answers` is laid out likewise.
+// end to end, and `answers` is laid out likewise. The two tables are room to work in.
 template <class Algebra>
 void contract_to_each(std::span<const double> entries, std::span<const std::size_t> cardinalities,
-                      std::span<const double> incoming, std::span<double> answers) {
-  std::vector<double> rest(entries.begin(), entries.end()), own;
+                      std::span<const double> incoming, std::span<double> answers,
+                      std::vector<double>& rest, std::vector<double>& own) {
+  rest.assign(entries.begin(), entries.end());
   std::size_t first = 0;
   for (std::size_t i = 0; i < cardinalities.size(); ++i) {
     own = rest;

@@ -38,16 +38,6 @@ FELDSPAR_ALWAYS_INLINE void hear_pack(const PackSweep& s, const FactorPack& pack
   }
 }
 
-// The tables of a pack of pairs.
-struct PairEntries {
-  FELDSPAR_ALWAYS_INLINE explicit PairEntries(const double* c) noexcept
-      : e{load_pack(c + (kPairEntry + 0) * kPackSize), load_pack(c + (kPairEntry + 1) * kPackSize),
-          load_pack(c + (kPairEntry + 2) * kPackSize),
-          load_pack(c + (kPairEntry + 3) * kPackSize)} {}
-
-  Pack e[4];
-};
-
 // All packs but the strong ones speak once; returns the largest change.
 struct SpeakKernel {
   FELDSPAR_ALWAYS_INLINE double operator()(const PackSweep* sweep) const noexcept {
@@ -62,8 +52,7 @@ struct SpeakKernel {
                              load_pack(c + kNo * kPackSize), load_pack(c + kShift * kPackSize),
                              s.scratch);
       } else {
-        const PairEntries entries(c);
-        pair_messages(entries.e, s.scratch);
+        speak_table(s, pack, c);
       }
       for (std::size_t i = 0; i < pack.length; ++i) most = send(s, pack.first_edge + i, i, most);
     }
@@ -75,6 +64,18 @@ struct SpeakKernel {
   }
 
  private:
+  // With the length a constant, the loops over the entries unroll.
+  FELDSPAR_ALWAYS_INLINE static void speak_table(const PackSweep& s, const FactorPack& pack,
+                                                 const double* c) noexcept {
+    const LaneView<Pack> entries(c + kPackSize);
+    if (pack.length == 2)
+      table_messages<PlainNumbers>(2, entries, s.scratch);
+    else if (pack.length == 3)
+      table_messages<PlainNumbers>(3, entries, s.scratch);
+    else
+      table_messages<PlainNumbers>(4, entries, s.scratch);
+  }
+
   FELDSPAR_ALWAYS_INLINE static Pack send(const PackSweep& s, std::size_t edge, std::size_t i,
                                           Pack most) noexcept {
     double* place = s.messages + edge * kPackSize;
@@ -97,15 +98,15 @@ struct BetheKernel {
       if (pack.kind == FactorPack::Kind::strong_conjunction) continue;
       const double* c = s.coefficients + pack.first_coefficient;
       hear_pack(s, pack);
-      const LaneNumbers<Pack> said(s.messages + pack.first_edge * kPackSize);
+      const LaneView<Pack> said(s.messages + pack.first_edge * kPackSize);
       Pack part;
       if (pack.kind == FactorPack::Kind::conjunction) {
         part = conjunction_bethe(pack.length, load_pack(c + kYes * kPackSize),
                                  load_pack(c + kNo * kPackSize), load_pack(c + kShift * kPackSize),
-                                 s.scratch.x, said);
+                                 LaneView<Pack>(s.scratch.x), said);
       } else {
-        const PairEntries entries(c);
-        part = pair_bethe(entries.e, load_pack(c + kPairShift * kPackSize), s.scratch.x, said);
+        part = table_bethe(pack.length, LaneView<Pack>(c + kPackSize), load_pack(c),
+                           LaneView<Pack>(s.scratch.x), said);
       }
       double lanes[kPackSize];
       store_pack(lanes, part);

@@ -6,11 +6,11 @@
 // - synchronous: all messages are computed from those of the round before. An iteration costs an
 //   exponential, a logarithm and a few products for each test of each active feature, four at a
 //   time.
-// - residual (Elidan, McGraw and Koller 2006; the look-ahead replaced by the change of what comes in,
-//   as Sutton and McCallum 2007): the factor whose incoming messages changed most since it last spoke
-//   speaks next, and is heard at once. Needs fewer messages where some parts settle before others,
-//   and converges more often, but each costs O(factors of the variables it reaches). An iteration is
-//   as many factors as there are.
+// - residual, after Elidan, McGraw and Koller (2006): the variable whose own messages changed most
+//   since it last spoke speaks next; its factors pass that on and are heard at once. Needs fewer
+//   messages where some parts settle before others, and converges more often; one message costs
+//   more, and a factor of k variables sends k (k - 1) in a round. An iteration is as many variables
+//   as there are.
 // A message moves by (1 - damping) of the way to its new value. The run has converged when no
 // message would move by more than `tolerance` (log-ratios of values; for the residual schedule a
 // bound on it); else it ends after max_iterations or when the time is up. Weights of any size are
@@ -18,6 +18,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -97,11 +98,11 @@ class Propagation {
   RowDiagnostics run_residual(const StopSign& stop);
   double sweep();
   double speak_single(const FactorPack& pack, std::size_t lane);
-  double speak_at_once(const FactorNeighbours& factors, std::size_t f);
-  void listen(const FactorPack& pack, std::size_t lane);
+  double pass_on(const FactorNeighbours& factors, std::size_t f, Variable teller);
+  void hear(const FactorPack& pack, std::size_t lane);
   void answer(const FactorPack& pack, std::size_t lane);
   void answer_table(const TableFactor& table);
-  void listen_table(const TableFactor& table, bool plain);
+  void hear_table(const TableFactor& table, bool plain);
   double move_table_messages(const TableFactor& table);
   double bethe_of_table(const TableFactor& table);
   PackSweep pack_sweep() {
@@ -136,9 +137,11 @@ class Propagation {
   std::vector<double> odds_;  // of each literal, from the totals
   MessageBuffer buffer_;
   const MessageBuffer::View<double> single_ = buffer_.view<double>();
-  std::vector<double> incoming_, answers_;  // of one table
+  std::vector<double> incoming_, answers_, rest_, own_;  // of one table
   std::vector<std::size_t> cardinalities_;
-  std::vector<std::pair<Variable, double>> changes_;  // of the factor that spoke last
+  // The residual schedule's notes: what the last factor changed, and what has changed in all.
+  std::vector<std::pair<Variable, double>> changes_;
+  std::vector<double> change_ = std::vector<double>(graph_.schema().n_variables(), 0.0);
 };
 
 // All alternatives together.
@@ -159,13 +162,16 @@ void Propagation<Logs>::refresh(Variable v) {
   const auto own = values_of(v, totals_);
   for (std::size_t a = 0; a < own.size(); ++a)
     own[a] = graph_.unary()[offset + a] + table_sums_[offset + a];
-  for (LiteralId l = literals.first(v); l < literals.first(v + 1); ++l)
-    for (const Value a : literals.values(l)) own[a] += literal_sums_[l];
   if (own.size() == 2) {
-    odds_[literals.first(v)] = own[0] - own[1];
-    odds_[literals.first(v) + 1] = own[1] - own[0];
+    const LiteralId zero = literals.first(v), one = zero + 1;
+    own[0] += literal_sums_[zero];
+    own[1] += literal_sums_[one];
+    odds_[zero] = own[0] - own[1];
+    odds_[one] = own[1] - own[0];
     return;
   }
+  for (LiteralId l = literals.first(v); l < literals.first(v + 1); ++l)
+    for (const Value a : literals.values(l)) own[a] += literal_sums_[l];
   std::vector<double> passing, failing;
   for (LiteralId l = literals.first(v); l < literals.first(v + 1); ++l) {
     passing.clear();
@@ -181,7 +187,7 @@ void Propagation<Logs>::refresh(Variable v) {
 }
 
 template <class Logs>
-void Propagation<Logs>::listen(const FactorPack& pack, std::size_t lane) {
+void Propagation<Logs>::hear(const FactorPack& pack, std::size_t lane) {
   for (std::size_t i = 0; i < pack.length; ++i) {
     const std::size_t edge = (pack.first_edge + i) * kPackSize + lane;
     single_.x.set(i, odds_[graph_.edge_literals()[edge]] - messages_[edge]);
@@ -193,13 +199,15 @@ template <class Logs>
 void Propagation<Logs>::answer(const FactorPack& pack, std::size_t lane) {
   const double* c = graph_.coefficients().data() + pack.first_coefficient + lane;
   const bool plain = Logs::kSums && pack.kind != Kind::strong_conjunction;
-  if (pack.kind == Kind::pair) {
-    const double* from = c + (plain ? kPairEntry : kPairLog) * kPackSize;
-    const double entries[] = {from[0], from[kPackSize], from[2 * kPackSize], from[3 * kPackSize]};
+  if (pack.kind == Kind::table) {
+    const std::size_t size = std::size_t{1} << pack.length;
+    std::array<double, std::size_t{1} << kMaxPackedVariables> entries;
+    for (std::size_t e = 0; e < size; ++e) entries[e] = c[(1 + e + (plain ? 0 : size)) * kPackSize];
+    const LaneView<double> table(entries.data());
     if (plain)
-      pair_messages(entries, single_);
+      table_messages<PlainNumbers>(pack.length, table, single_);
     else
-      log_pair_messages<Logs>(entries, single_);
+      table_messages<LogNumbers<Logs>>(pack.length, table, single_);
   } else if (plain) {
     conjunction_messages(pack.length, c[kYes * kPackSize], c[kNo * kPackSize],
                          c[kShift * kPackSize], single_);
@@ -210,7 +218,7 @@ void Propagation<Logs>::answer(const FactorPack& pack, std::size_t lane) {
 
 template <class Logs>
 double Propagation<Logs>::speak_single(const FactorPack& pack, std::size_t lane) {
-  listen(pack, lane);
+  hear(pack, lane);
   answer(pack, lane);
   double most = 0;
   for (std::size_t i = 0; i < pack.length; ++i) {
@@ -225,7 +233,7 @@ double Propagation<Logs>::speak_single(const FactorPack& pack, std::size_t lane)
 
 // What the variables tell a table, as probabilities or as their logarithms.
 template <class Logs>
-void Propagation<Logs>::listen_table(const TableFactor& table, bool plain) {
+void Propagation<Logs>::hear_table(const TableFactor& table, bool plain) {
   incoming_.clear();
   cardinalities_.clear();
   for (const Variable v : table.layout->variables) {
@@ -243,15 +251,15 @@ void Propagation<Logs>::listen_table(const TableFactor& table, bool plain) {
 template <class Logs>
 void Propagation<Logs>::answer_table(const TableFactor& table) {
   const bool plain = Logs::kSums && table.plain;
-  listen_table(table, plain);
+  hear_table(table, plain);
   answers_.resize(incoming_.size());
   const auto& entries = plain ? graph_.entries() : graph_.log_entries();
   const std::span own(entries.data() + table.first_entry, table.layout->n_entries);
   if (plain) {
-    contract_to_each<PlainNumbers>(own, cardinalities_, incoming_, answers_);
+    contract_to_each<PlainNumbers>(own, cardinalities_, incoming_, answers_, rest_, own_);
     for (double& x : answers_) x = std::log(x);
   } else {
-    contract_to_each<LogNumbers<Logs>>(own, cardinalities_, incoming_, answers_);
+    contract_to_each<LogNumbers<Logs>>(own, cardinalities_, incoming_, answers_, rest_, own_);
   }
   std::size_t first = 0;
   for (const std::size_t cardinality : cardinalities_) {
@@ -319,74 +327,88 @@ RowDiagnostics Propagation<Logs>::run_synchronous(const StopSign& stop) {
   return result;
 }
 
-// Lets factor f speak and be heard at once: notes in changes_ by how much each of its variables was
-// moved, and returns how far damping kept its messages from where they should be.
+// Lets factor f tell all its variables but `teller` what follows from what that one says now, and
+// be heard at once. Notes the changes; returns how far damping kept a message from where it should be.
 template <class Logs>
-double Propagation<Logs>::speak_at_once(const FactorNeighbours& factors, std::size_t f) {
-  changes_.clear();
+double Propagation<Logs>::pass_on(const FactorNeighbours& factors, std::size_t f, Variable teller) {
   double most = 0;
   if (factors.is_table(f)) {
     const TableFactor& table = factors.table(f);
     answer_table(table);
-    most = move_table_messages(table);
     std::size_t next = 0;
     for (const Variable v : table.layout->variables) {
       double low = 0, high = 0;
       for (double& sum : values_of(v, table_sums_)) {
-        const double change = answers_[next++];
+        double& message = table_messages_[table.first_message + next];
+        const double wanted = v == teller ? 0.0 : answers_[next] - message;
+        const double change = wanted * (1 - options_.damping);
+        ++next;
+        message += change;
         sum += change;
         low = std::min(low, change);
         high = std::max(high, change);
+        most = std::max(most, std::abs(wanted));
       }
       changes_.emplace_back(v, high - low);
     }
   } else {
     const FactorPack& pack = factors.pack(f);
-    listen(pack, factors.lane(f));
+    hear(pack, factors.lane(f));
     answer(pack, factors.lane(f));
     for (std::size_t i = 0; i < pack.length; ++i) {
       const std::size_t edge = (pack.first_edge + i) * kPackSize + factors.lane(f);
       const LiteralId literal = graph_.edge_literals()[edge];
+      const Variable v = graph_.layout().literals().variable(literal);
+      if (v == teller) continue;
       const double wanted = single_.x[i] - messages_[edge];
       const double change = wanted * (1 - options_.damping);
       messages_[edge] += change;
       literal_sums_[literal] += change;
       most = std::max(most, std::abs(wanted));
-      changes_.emplace_back(graph_.layout().literals().variable(literal), std::abs(change));
+      changes_.emplace_back(v, std::abs(change));
     }
   }
-  for (const auto& [v, change] : changes_) refresh(v);
   return options_.damping * most;
 }
 
-// A factor's priority is a bound on how far its messages would move: the sum of the changes of what
-// it hears since it last spoke.
+// The priority of a variable is how much what it says has changed since it last spoke. No message
+// would move by more than the sum of the priorities of its factor's variables.
 template <class Logs>
 RowDiagnostics Propagation<Logs>::run_residual(const StopSign& stop) {
   const FactorNeighbours factors(graph_);
-  IndexedHeap queue(factors.size(), std::numeric_limits<double>::infinity());
-  const auto n_factors = static_cast<double>(factors.size());
+  const std::size_t n = graph_.schema().n_variables();
+  const double most_variables = static_cast<double>(factors.most_variables());
+  IndexedHeap queue(n, std::numeric_limits<double>::infinity());
   RowStatus status = RowStatus::max_iterations;
   double spoken = 0;
-  for (; spoken < options_.max_iterations * n_factors; ++spoken) {
+  const double limit = static_cast<double>(options_.max_iterations) * static_cast<double>(n);
+  for (; spoken < limit; ++spoken) {
     stop.throw_if_interrupted();
     if (stop.out_of_time()) {
       status = RowStatus::time_limit;
       break;
     }
-    const std::size_t f = queue.top();
-    if (queue.priority(f) <= options_.tolerance) {
+    const auto teller = static_cast<Variable>(queue.top());
+    if (most_variables * queue.priority(teller) <= options_.tolerance) {
       status = RowStatus::converged;
       break;
     }
-    queue.change(f, speak_at_once(factors, f));
-    for (const auto& [v, change] : changes_)
-      if (change > 0)
-        for (const std::size_t g : factors.factors_of(v))
-          if (g != f) queue.change(g, queue.priority(g) + change);
+    double left = 0;
+    for (const std::size_t f : factors.factors_of(teller)) {
+      changes_.clear();
+      left = std::max(left, pass_on(factors, f, teller));
+      for (const auto& [v, change] : changes_) {
+        if (change == 0) continue;
+        refresh(v);
+        change_[v] += change;
+      }
+    }
+    queue.change(teller, left);
+    for (const Variable v : factors.neighbours_of(teller))
+      if (change_[v] > 0) queue.change(v, queue.priority(v) + std::exchange(change_[v], 0.0));
   }
-  const double rounds = std::ceil(spoken / n_factors);
-  return {status, static_cast<std::int32_t>(rounds), queue.priority(queue.top())};
+  const double rounds = std::ceil(spoken / static_cast<double>(n));
+  return {status, static_cast<std::int32_t>(rounds), most_variables * queue.priority(queue.top())};
 }
 
 template <class Logs>
@@ -415,7 +437,7 @@ double Propagation<Logs>::bethe_log_partition() {
   for (const FactorPack& pack : graph_.packs()) {
     if (pack.kind != Kind::strong_conjunction) continue;
     for (std::size_t lane = 0; lane < pack.n_factors; ++lane) {
-      listen(pack, lane);
+      hear(pack, lane);
       std::vector<double> said;
       for (std::size_t i = 0; i < pack.length; ++i)
         said.push_back(messages_[(pack.first_edge + i) * kPackSize + lane]);
@@ -430,7 +452,7 @@ double Propagation<Logs>::bethe_log_partition() {
 
 template <class Logs>
 double Propagation<Logs>::bethe_of_table(const TableFactor& table) {
-  listen_table(table, /*plain=*/false);
+  hear_table(table, /*plain=*/false);
   const auto first_entry =
       graph_.log_entries().begin() + static_cast<std::ptrdiff_t>(table.first_entry);
   std::vector<double> rest(first_entry,

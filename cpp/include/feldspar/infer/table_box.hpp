@@ -60,8 +60,14 @@ inline void add_to_box(const FeatureSet& features, const TableBox& box, double w
     return;
   }
   const BoxStep& step = box.steps[first_step];
+  const auto values = features.values(step.values);
+  if (first_step + 1 == box.steps.size() && box.run == 1 && values.size() == 1) {
+    table += values[0] * step.value_stride;
+    for (std::size_t f = 0; f < step.n_free; ++f) table[f * step.free_stride] += weight;
+    return;
+  }
   for (std::size_t f = 0; f < step.n_free; ++f)
-    for (const Value a : features.values(step.values))
+    for (const Value a : values)
       add_to_box(features, box, weight, table + f * step.free_stride + a * step.value_stride,
                  first_step + 1);
 }
