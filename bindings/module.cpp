@@ -10,6 +10,7 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_data(m);
   bind_features(m);
   bind_network(m);
+  bind_inference(m);
   bind_optim(m);
   bind_weights(m);
 }

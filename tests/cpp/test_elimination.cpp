@@ -126,6 +126,23 @@ TEST_CASE("evidence takes variables out of the graph") {
                        doctest::Contains("expected one row"), InvalidInput);
 }
 
+TEST_CASE("the costs of many rows are those of each") {
+  Dice dice(3);
+  const MarkovNetwork network = higher_order_network(dice, binary_schema(12), 40, 4, 1);
+  const RandomEvidence evidence = random_evidence(dice, network.schema(), 30, 0.4, false);
+  for (const int threads : {1, 2}) {
+    const auto costs = elimination_costs(network, evidence.codes, 1e9, {threads, nullptr});
+    REQUIRE(costs.size() == 30);
+    for (std::size_t r = 0; r < 30; ++r) {
+      const EliminationCost cost =
+          elimination_cost(network, evidence.row(network.schema(), r).codes, 1e9);
+      CHECK(costs[r].width == cost.width);
+      CHECK(costs[r].table_entries == cost.table_entries);
+    }
+  }
+  CHECK(elimination_costs(network, {}, 1e9).empty());
+}
+
 TEST_CASE("a stop throws") {
   StopAfter monitor(3);
   CHECK_THROWS_AS(eliminate_by_min_fill(pairs_on(chain_edges(20), 20).features(), 1e9,

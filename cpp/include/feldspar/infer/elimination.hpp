@@ -21,12 +21,15 @@
 #include <vector>
 
 #include <feldspar/base/bits.hpp>
+#include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
+#include <feldspar/base/parallel.hpp>
 #include <feldspar/base/stop_sign.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/feature/feature_set.hpp>
 #include <feldspar/infer/condition.hpp>
 #include <feldspar/infer/evidence.hpp>
+#include <feldspar/infer/evidence_batch.hpp>
 #include <feldspar/model/markov_network.hpp>
 
 namespace feldspar {
@@ -205,6 +208,24 @@ inline EliminationCost elimination_cost(const MarkovNetwork& network,
           "evidence: expected one row that tells which variables are hidden");
   const Conditioner conditioner(network, codes, /*soft=*/false);
   return eliminate_by_min_fill(conditioner.features(), max_table_entries, stop).cost;
+}
+
+// The same for every row; rows that hide the same variables are looked at once.
+inline std::vector<EliminationCost> elimination_costs(const MarkovNetwork& network,
+                                                      std::span<const std::int32_t> codes,
+                                                      double max_table_entries,
+                                                      const Execution& execution = {}) {
+  std::vector<EliminationCost> costs(check_evidence(network.schema(), {codes, {}}));
+  const std::size_t n = network.schema().n_variables();
+  const StopSign stop(execution);
+  const auto patterns = rows_by_pattern(n, codes);
+  parallel_for(patterns.size(), execution, [&](std::size_t p) {
+    const auto row = codes.subspan(patterns[p].front() * n, n);
+    const EliminationCost cost = elimination_cost(network, row, max_table_entries, stop);
+    for (const std::size_t r : patterns[p]) costs[r] = cost;
+  });
+  execution.throw_if_stopped();
+  return costs;
 }
 
 }  // namespace feldspar

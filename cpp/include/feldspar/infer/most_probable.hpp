@@ -61,6 +61,15 @@ constexpr std::string_view name(MostProbableMethod method) noexcept {
   return "unknown";
 }
 
+// The method of that name.
+inline MostProbableMethod most_probable_method_named(std::string_view wanted) {
+  using enum MostProbableMethod;
+  for (const MostProbableMethod method : {automatic, junction_tree, max_product, icm})
+    if (name(method) == wanted) return method;
+  throw InvalidInput(concat(
+      "method must be 'automatic', 'junction_tree', 'max_product' or 'icm', got '", wanted, "'"));
+}
+
 struct MostProbableOptions {
   MostProbableMethod method = MostProbableMethod::automatic;
   double max_table_entries = JunctionTreeOptions{}.max_table_entries;

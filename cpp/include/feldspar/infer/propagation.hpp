@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,17 @@
 namespace feldspar {
 
 enum class Schedule : std::uint8_t { synchronous, residual };
+
+constexpr std::string_view name(Schedule schedule) noexcept {
+  return schedule == Schedule::synchronous ? "synchronous" : "residual";
+}
+
+// The schedule of that name.
+inline Schedule schedule_named(std::string_view wanted) {
+  for (const Schedule schedule : {Schedule::synchronous, Schedule::residual})
+    if (name(schedule) == wanted) return schedule;
+  throw InvalidInput(concat("schedule must be 'synchronous' or 'residual', got '", wanted, "'"));
+}
 
 struct BeliefPropagationOptions {
   Schedule schedule = Schedule::synchronous;
