@@ -28,10 +28,27 @@ EliminationCost cost_of(const std::vector<Edge>& edges, std::size_t n) {
   return eliminate_by_min_fill(pairs_on(edges, n).features()).cost;
 }
 
+std::vector<std::set<Variable>> adjacency(const FeatureSet& features) {
+  std::vector<std::set<Variable>> adjacent(features.schema().n_variables());
+  for (FeatureId j = 0; j < features.size(); ++j)
+    for (const Test a : features[j])
+      for (const Test b : features[j])
+        if (a.variable != b.variable) adjacent[a.variable].insert(b.variable);
+  return adjacent;
+}
+
+// Eliminates v by the definition.
+void connect_around(std::vector<std::set<Variable>>& adjacent, Variable v) {
+  for (const Variable a : adjacent[v]) {
+    adjacent[a].insert(adjacent[v].begin(), adjacent[v].end());
+    adjacent[a].erase(a);
+    adjacent[a].erase(v);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("trees have width 2: one table of four a connection") {
-  Dice dice(1);
   for (const auto& edges : {chain_edges(20), star_edges(20)}) {
     const EliminationCost cost = cost_of(edges, 20);
     CHECK(cost.width == 2);
@@ -56,50 +73,35 @@ TEST_CASE("known widths: cycle, grid, complete graph, nothing") {
 TEST_CASE("every variable goes once, and each step names all neighbours it then has") {
   for (const auto& [name, network, is_forest] : small_networks(1)) {
     CAPTURE(name);
-    const std::size_t n = network.schema().n_variables();
-    std::vector<std::set<Variable>> adjacent(n);
-    for (FeatureId j = 0; j < network.features().size(); ++j)
-      for (const Test a : network.features()[j])
-        for (const Test b : network.features()[j])
-          if (a.variable != b.variable) adjacent[a.variable].insert(b.variable);
+    auto adjacent = adjacency(network.features());
     std::set<Variable> gone;
-    const Elimination elimination = eliminate_by_min_fill(network.features());
-    for (const auto& [v, neighbours] : elimination.steps) {
+    for (const auto& [v, neighbours] : eliminate_by_min_fill(network.features()).steps) {
       CHECK(gone.insert(v).second);
       CHECK(std::ranges::equal(neighbours, adjacent[v]));
-      for (const Variable a : adjacent[v]) {
-        adjacent[a].insert(adjacent[v].begin(), adjacent[v].end());
-        adjacent[a].erase(a);
-        adjacent[a].erase(v);
-      }
+      connect_around(adjacent, v);
     }
-    CHECK(gone.size() == n);
+    CHECK(gone.size() == network.schema().n_variables());
   }
 }
 
 TEST_CASE("each step adds the fewest connections") {
   Dice dice(2);
-  const MarkovNetwork network = higher_order_network(dice, binary_schema(14), 14, 3, 1);
-  std::vector<std::set<Variable>> adjacent(14);
-  for (FeatureId j = 0; j < network.features().size(); ++j)
-    for (const Test a : network.features()[j])
-      for (const Test b : network.features()[j])
-        if (a.variable != b.variable) adjacent[a.variable].insert(b.variable);
-  const auto fill = [&](Variable v) {
-    std::size_t missing = 0;
-    for (const Variable a : adjacent[v])
-      for (const Variable b : adjacent[v]) missing += a < b && !adjacent[a].contains(b);
-    return missing;
-  };
-  std::set<Variable> open;
-  for (Variable v = 0; v < 14; ++v) open.insert(v);
-  for (const auto& [v, neighbours] : eliminate_by_min_fill(network.features()).steps) {
-    for (const Variable other : open) CHECK(fill(v) <= fill(other));
-    open.erase(v);
-    for (const Variable a : adjacent[v]) {
-      adjacent[a].insert(adjacent[v].begin(), adjacent[v].end());
-      adjacent[a].erase(a);
-      adjacent[a].erase(v);
+  for (const MarkovNetwork& network :
+       {pairs_on(grid_edges(5, 6), 30), higher_order_network(dice, binary_schema(14), 14, 3, 1),
+        higher_order_network(dice, binary_schema(30), 60, 3, 1)}) {
+    auto adjacent = adjacency(network.features());
+    const auto fill = [&](Variable v) {
+      std::size_t missing = 0;
+      for (const Variable a : adjacent[v])
+        for (const Variable b : adjacent[v]) missing += a < b && !adjacent[a].contains(b);
+      return missing;
+    };
+    std::set<Variable> open;
+    for (Variable v = 0; v < adjacent.size(); ++v) open.insert(v);
+    for (const auto& [v, neighbours] : eliminate_by_min_fill(network.features()).steps) {
+      for (const Variable other : open) CHECK(fill(v) <= fill(other));
+      open.erase(v);
+      connect_around(adjacent, v);
     }
   }
 }

@@ -86,6 +86,15 @@ TEST_CASE("every row is solved with what its evidence leaves, on any number of t
   for (const int threads : {2, 3}) CHECK(record(batch, {threads, nullptr}) == serial);
 }
 
+TEST_CASE("one pattern of few rows is not forgotten") {
+  Batch batch = mixed_batch();
+  for (const std::size_t n_rows : {1u, 5u, 40u}) {
+    Dice dice(n_rows);
+    batch.evidence = same_pattern(dice, batch.network.schema(), n_rows, 3, false);
+    for (const double sum : record(batch, {2, nullptr})) CHECK(sum != -1);
+  }
+}
+
 TEST_CASE("a stop throws") {
   const Batch batch = mixed_batch();
   StopAfter later(20);

@@ -67,10 +67,8 @@ class MinFill {
       for (const Test test : features[j])
         for (std::size_t w = 0; w < n_words_; ++w) row(test.variable)[w] |= scope[w];
     }
-    for (Variable v = 0; v < open_.size(); ++v) {
-      clear(row(v), v);
-      price_[v] = judge(v);
-    }
+    for (Variable v = 0; v < open_.size(); ++v) clear(row(v), v);
+    for (Variable v = 0; v < open_.size(); ++v) price_[v] = judge(v);
   }
 
   // The number of entries of the table over v and its neighbours.
@@ -149,8 +147,8 @@ inline double joint_values(const Schema& schema, const EliminationStep& step) {
 }  // namespace detail
 
 // Which steps open a clique of their own: step i's clique lies inside that of an earlier step k if
-// i is the first neighbour of k to go and all others of k are neighbours of i. Then
-// `absorbed_by[i]` is k, else i itself.
+// i is the first neighbour of k to go and all others of k are neighbours of i. Then the result has k
+// at i, else i itself. `parent` becomes the step at which each one's first neighbour goes.
 inline std::vector<std::size_t> absorbing_steps(const std::vector<EliminationStep>& steps,
                                                 std::vector<std::size_t>& parent) {
   constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
