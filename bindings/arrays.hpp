@@ -42,6 +42,15 @@ py::array_t<T> adopt(std::vector<T> values) {
   return adopt(std::move(values), {n});
 }
 
+// A read-only view of numbers that `owner` holds; it keeps the owner alive.
+template <class T>
+py::array_t<T> borrow(py::handle owner, const std::vector<T>& values,
+                      std::vector<py::ssize_t> shape) {
+  py::array_t<T> array(std::move(shape), values.data(), owner);
+  array.attr("flags").attr("writeable") = false;
+  return array;
+}
+
 // A copy, for small things that stay inside their owner.
 template <class T>
 py::array_t<T> copy(std::span<const T> values) {

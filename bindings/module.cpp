@@ -12,6 +12,7 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_generate(m);
   bind_network(m);
   bind_dependency_network(m);
+  bind_inference(m);
   bind_optim(m);
   bind_trees(m);
   bind_sampling(m);

@@ -42,6 +42,9 @@ Status: TypeAlias = Literal[
     "converged", "stalled", "max_iterations", "max_evaluations", "time_limit", "interrupted"
 ]
 SamplingStatus: TypeAlias = Literal["finished", "time_limit", "interrupted"]
+RowStatus: TypeAlias = Literal["not_done", "time_limit", "max_iterations", "converged"]
+Schedule: TypeAlias = Literal["synchronous", "residual"]
+MostProbableMethod: TypeAlias = Literal["automatic", "junction_tree", "max_product", "icm"]
 # stage, steps done, steps in all (0: unknown), figure of merit so far
 Progress: TypeAlias = Callable[[str, float, float, float], None]
 
@@ -108,6 +111,133 @@ class DependencyNetwork:
     def to_markov(
         self, base: ProductDistribution, orders: str, base_order: list[int]
     ) -> tuple[FeatureSet, FloatArray]: ...
+class Marginals:
+    @property
+    def probabilities(self) -> FloatArray: ...
+    @property
+    def log_partitions(self) -> FloatArray: ...
+    @property
+    def log_partition_kind(self) -> Literal["exact", "bethe", "lower_bound"]: ...
+    @property
+    def statuses(self) -> list[RowStatus]: ...
+    @property
+    def iterations(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def residuals(self) -> FloatArray: ...
+
+class MostProbable:
+    @property
+    def states(self) -> CodeArray: ...
+    @property
+    def log_potentials(self) -> FloatArray: ...
+    @property
+    def methods(self) -> list[MostProbableMethod]: ...
+    @property
+    def proven(self) -> list[bool]: ...
+    @property
+    def statuses(self) -> list[RowStatus]: ...
+    @property
+    def iterations(self) -> npt.NDArray[np.int32]: ...
+
+class EnumerationOptions:
+    def __init__(self) -> None: ...
+    max_states: float
+
+class JunctionTreeOptions:
+    def __init__(self) -> None: ...
+    max_table_entries: float
+    max_seconds: float
+
+class BeliefPropagationOptions:
+    def __init__(self) -> None: ...
+    schedule: Schedule
+    damping: float
+    max_iterations: int
+    tolerance: float
+    max_seconds: float
+
+class MeanFieldOptions:
+    def __init__(self) -> None: ...
+    max_iterations: int
+    tolerance: float
+    n_starts: int
+    seed: int
+    max_seconds: float
+
+class MostProbableOptions:
+    def __init__(self) -> None: ...
+    method: MostProbableMethod
+    max_table_entries: float
+    schedule: Schedule
+    damping: float
+    max_iterations: int
+    tolerance: float
+    n_starts: int
+    seed: int
+    max_seconds: float
+
+def enumerate_marginals(
+    network: MarkovNetwork,
+    codes: CodeArray,
+    log_likelihoods: FloatArray | None,
+    options: EnumerationOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> Marginals: ...
+def junction_tree_marginals(
+    network: MarkovNetwork,
+    codes: CodeArray,
+    log_likelihoods: FloatArray | None,
+    options: JunctionTreeOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> Marginals: ...
+def belief_propagation_marginals(
+    network: MarkovNetwork,
+    codes: CodeArray,
+    log_likelihoods: FloatArray | None,
+    options: BeliefPropagationOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> Marginals: ...
+def mean_field_marginals(
+    network: MarkovNetwork,
+    codes: CodeArray,
+    log_likelihoods: FloatArray | None,
+    options: MeanFieldOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> Marginals: ...
+def most_probable(
+    network: MarkovNetwork,
+    codes: CodeArray,
+    log_likelihoods: FloatArray | None,
+    options: MostProbableOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> MostProbable: ...
+
+class EliminationCost:
+    @property
+    def width(self) -> int: ...
+    @property
+    def table_entries(self) -> float: ...
+    @property
+    def complete(self) -> bool: ...
+
+def elimination_costs(
+    network: MarkovNetwork, codes: CodeArray, max_table_entries: float, n_threads: int
+) -> list[EliminationCost]: ...
+def junction_tree_samples(
+    network: MarkovNetwork,
+    codes: CodeArray,
+    log_likelihoods: FloatArray | None,
+    n_samples: int,
+    seed: int,
+    options: JunctionTreeOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> npt.NDArray[np.int32]: ...
 
 class OptimizeOptions:
     def __init__(self) -> None: ...

@@ -72,6 +72,15 @@ void pad_to_packs(std::vector<double>& x) {
 
 }  // namespace
 
+TEST_CASE("log_positive has a small absolute error from the smallest normal number on") {
+  for (int i = -70800; i <= 70900; i += 3) {
+    const double x = std::exp(i / 100.0), expected = std::log(x);
+    REQUIRE(std::abs(log_positive(x) - expected) <= 4e-16 * (1 + std::abs(expected)));
+  }
+  for (const double x : {0.5, 1.0, std::nextafter(1.0, 0.0), std::numeric_limits<double>::min()})
+    CHECK(std::abs(log_positive(x) - std::log(x)) <= 4e-16 * (1 + std::abs(std::log(x))));
+}
+
 TEST_CASE("exp_negative has a relative error below 4e-16 down to -708") {
   double worst = 0;
   for (const double x : arguments(-708, 0)) {

@@ -6,6 +6,7 @@
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/hash.hpp>
+#include <feldspar/base/indexed_heap.hpp>
 #include <feldspar/base/monitor.hpp>
 #include <feldspar/base/numeric.hpp>
 #include <feldspar/base/pack.hpp>
@@ -14,6 +15,7 @@
 #include <feldspar/base/random_lanes.hpp>
 #include <feldspar/base/simd.hpp>
 #include <feldspar/base/sliced_lists.hpp>
+#include <feldspar/base/stop_sign.hpp>
 #include <feldspar/base/types.hpp>
 
 #include <feldspar/data/counts.hpp>
@@ -61,16 +63,34 @@
 #include <feldspar/objective/wide_index.hpp>
 
 #include <feldspar/infer/annealed_importance.hpp>
+#include <feldspar/infer/belief_propagation.hpp>
 #include <feldspar/infer/chain_diagnostics.hpp>
+#include <feldspar/infer/clique_tree.hpp>
+#include <feldspar/infer/condition.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
+#include <feldspar/infer/conjunction_graph.hpp>
 #include <feldspar/infer/dependency_gibbs.hpp>
+#include <feldspar/infer/elimination.hpp>
+#include <feldspar/infer/enumeration.hpp>
 #include <feldspar/infer/evidence.hpp>
+#include <feldspar/infer/evidence_batch.hpp>
+#include <feldspar/infer/factor_graph.hpp>
+#include <feldspar/infer/factor_messages.hpp>
+#include <feldspar/infer/factor_neighbours.hpp>
 #include <feldspar/infer/gibbs.hpp>
 #include <feldspar/infer/hidden_model.hpp>
+#include <feldspar/infer/junction_tree.hpp>
+#include <feldspar/infer/literals.hpp>
+#include <feldspar/infer/marginals.hpp>
 #include <feldspar/infer/mcsat.hpp>
+#include <feldspar/infer/mean_field.hpp>
+#include <feldspar/infer/most_probable.hpp>
+#include <feldspar/infer/pack_sweep.hpp>
+#include <feldspar/infer/propagation.hpp>
 #include <feldspar/infer/sample_sat.hpp>
 #include <feldspar/infer/sampled_marginals.hpp>
 #include <feldspar/infer/stopping.hpp>
+#include <feldspar/infer/table_box.hpp>
 
 #include <feldspar/learn/decision_tree.hpp>
 #include <feldspar/learn/dn2mn.hpp>
