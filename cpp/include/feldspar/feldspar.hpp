@@ -17,6 +17,7 @@
 #include <feldspar/data/counts.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/data/delimited.hpp>
+#include <feldspar/data/indicators.hpp>
 #include <feldspar/data/packed_columns.hpp>
 #include <feldspar/data/schema.hpp>
 
@@ -30,6 +31,7 @@
 #include <feldspar/model/decision_tree.hpp>
 #include <feldspar/model/markov_network.hpp>
 
+#include <feldspar/optim/l1_quadratic.hpp>
 #include <feldspar/optim/lbfgs.hpp>
 #include <feldspar/optim/lbfgs_memory.hpp>
 #include <feldspar/optim/line_search.hpp>
@@ -40,6 +42,8 @@
 #include <feldspar/optim/result.hpp>
 #include <feldspar/optim/run.hpp>
 
+#include <feldspar/objective/categorical_loss.hpp>
+#include <feldspar/objective/column_groups.hpp>
 #include <feldspar/objective/index_plan.hpp>
 #include <feldspar/objective/logistic.hpp>
 #include <feldspar/objective/narrow_index.hpp>
@@ -48,6 +52,14 @@
 #include <feldspar/objective/preconditioner.hpp>
 #include <feldspar/objective/pseudo_likelihood.hpp>
 #include <feldspar/objective/slot_map.hpp>
+#include <feldspar/objective/weighted_gram.hpp>
 #include <feldspar/objective/wide_index.hpp>
 
 #include <feldspar/learn/fit_weights.hpp>
+#include <feldspar/learn/l1_logistic.hpp>
+#include <feldspar/learn/l1_neighborhood.hpp>
+#include <feldspar/learn/l1_newton.hpp>
+#include <feldspar/learn/l1_owlqn.hpp>
+#include <feldspar/learn/l1_path.hpp>
+#include <feldspar/learn/l1_problem.hpp>
+#include <feldspar/learn/l1_score.hpp>

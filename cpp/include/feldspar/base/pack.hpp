@@ -78,6 +78,13 @@ inline Pack& operator+=(Pack& a, Pack b) noexcept { return a = a + b; }
 inline PackBits operator+(PackBits a, std::uint64_t b) noexcept {
   return detail::each_lane<PackBits>(a, broadcast_bits(b), [](auto x, auto y) { return x + y; });
 }
+inline PackBits operator+(PackBits a, PackBits b) noexcept {
+  return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x + y; });
+}
+inline PackBits& operator+=(PackBits& a, PackBits b) noexcept { return a = a + b; }
+inline PackBits operator&(PackBits a, PackBits b) noexcept {
+  return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x & y; });
+}
 inline PackBits operator<<(PackBits a, int b) noexcept {
   for (auto& lane : a.lane) lane <<= b;
   return a;
@@ -117,6 +124,15 @@ FELDSPAR_ALWAYS_INLINE void store_pack(double* to, const Pack& pack) noexcept {
   std::memcpy(to, &pack, sizeof pack);
 }
 
+FELDSPAR_ALWAYS_INLINE PackBits load_bits(const std::uint64_t* from) noexcept {
+  PackBits pack;
+  std::memcpy(&pack, from, sizeof pack);
+  return pack;
+}
+FELDSPAR_ALWAYS_INLINE void store_bits(std::uint64_t* to, const PackBits& pack) noexcept {
+  std::memcpy(to, &pack, sizeof pack);
+}
+
 FELDSPAR_ALWAYS_INLINE double select(bool mask, double yes, double no) noexcept {
   return mask ? yes : no;
 }
@@ -126,6 +142,17 @@ FELDSPAR_ALWAYS_INLINE std::uint64_t bits_of(double x) noexcept {
 FELDSPAR_ALWAYS_INLINE double from_bits(std::uint64_t x) noexcept {
   return std::bit_cast<double>(x);
 }
+
+// As many numbers as a Real holds.
+template <class Real>
+FELDSPAR_ALWAYS_INLINE Real load(const double* from) noexcept {
+  if constexpr (sizeof(Real) == sizeof(double))
+    return *from;
+  else
+    return load_pack(from);
+}
+FELDSPAR_ALWAYS_INLINE void store(double* to, double x) noexcept { *to = x; }
+FELDSPAR_ALWAYS_INLINE void store(double* to, const Pack& x) noexcept { store_pack(to, x); }
 
 // The same number in every lane, or the number itself.
 template <class Real>
