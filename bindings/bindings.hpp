@@ -18,6 +18,7 @@ void bind_errors(py::module_& m);
 void bind_features(py::module_& m);
 void bind_generate(py::module_& m);
 void bind_inference(py::module_& m);
+void bind_l1(py::module_& m);
 void bind_network(py::module_& m);
 void bind_optim(py::module_& m);
 void bind_trees(py::module_& m);

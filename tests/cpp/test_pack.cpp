@@ -46,6 +46,28 @@ TEST_CASE("what is loaded is what is stored, from any address") {
   CHECK(memory == std::array<double, kPackSize + 1>{1, 2, 3, 4, 4});
 }
 
+TEST_CASE("words are loaded, stored, added and intersected lane by lane") {
+  const Words left{1, ~std::uint64_t{0}, 12, 0x00ff00ff}, right{2, 1, 10, 0x0ff00ff0};
+  const PackBits a = load_bits(left.data()), b = load_bits(right.data());
+  CHECK(words_of(a + b) == Words{3, 0, 22, 0x10ef10ef});
+  CHECK(words_of(a & b) == Words{0, 1, 8, 0x00f000f0});
+  PackBits sum = a;
+  sum += b;
+  Words stored{};
+  store_bits(stored.data(), sum);
+  CHECK(stored == words_of(a + b));
+}
+
+TEST_CASE("one formula loads and stores single numbers and packs") {
+  std::array<double, kPackSize> memory{};
+  CHECK(load<double>(kLeft.data() + 1) == kLeft[1]);
+  CHECK(lanes_of(load<Pack>(kLeft.data())) == kLeft);
+  store(memory.data(), load_pack(kRight.data()));
+  CHECK(memory == kRight);
+  store(memory.data() + 2, 5.0);
+  CHECK(memory[2] == 5.0);
+}
+
 TEST_CASE("arithmetic works lane by lane") {
   const Pack a = load_pack(kLeft.data()), b = load_pack(kRight.data());
   CHECK(same_bits(lanes_of(a + b), lane_by_lane([](double x, double y) { return x + y; })));

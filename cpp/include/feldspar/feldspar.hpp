@@ -22,6 +22,7 @@
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/data/delimited.hpp>
 #include <feldspar/data/exact_weights.hpp>
+#include <feldspar/data/indicators.hpp>
 #include <feldspar/data/packed_columns.hpp>
 #include <feldspar/data/schema.hpp>
 
@@ -42,6 +43,7 @@
 #include <feldspar/model/markov_network.hpp>
 #include <feldspar/model/product_distribution.hpp>
 
+#include <feldspar/optim/l1_quadratic.hpp>
 #include <feldspar/optim/lbfgs.hpp>
 #include <feldspar/optim/lbfgs_memory.hpp>
 #include <feldspar/optim/line_search.hpp>
@@ -52,6 +54,8 @@
 #include <feldspar/optim/result.hpp>
 #include <feldspar/optim/run.hpp>
 
+#include <feldspar/objective/categorical_loss.hpp>
+#include <feldspar/objective/column_groups.hpp>
 #include <feldspar/objective/index_plan.hpp>
 #include <feldspar/objective/logistic.hpp>
 #include <feldspar/objective/narrow_index.hpp>
@@ -60,6 +64,7 @@
 #include <feldspar/objective/preconditioner.hpp>
 #include <feldspar/objective/pseudo_likelihood.hpp>
 #include <feldspar/objective/slot_map.hpp>
+#include <feldspar/objective/weighted_gram.hpp>
 #include <feldspar/objective/wide_index.hpp>
 
 #include <feldspar/infer/annealed_importance.hpp>
@@ -96,6 +101,13 @@
 #include <feldspar/learn/dn2mn.hpp>
 #include <feldspar/learn/fit_weights.hpp>
 #include <feldspar/learn/generate_features.hpp>
+#include <feldspar/learn/l1_logistic.hpp>
+#include <feldspar/learn/l1_neighborhood.hpp>
+#include <feldspar/learn/l1_newton.hpp>
+#include <feldspar/learn/l1_owlqn.hpp>
+#include <feldspar/learn/l1_path.hpp>
+#include <feldspar/learn/l1_problem.hpp>
+#include <feldspar/learn/l1_score.hpp>
 #include <feldspar/learn/split_counts.hpp>
 #include <feldspar/learn/split_gain.hpp>
 #include <feldspar/learn/tree_features.hpp>

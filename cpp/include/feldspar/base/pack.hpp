@@ -81,6 +81,7 @@ inline PackBits operator+(PackBits a, std::uint64_t b) noexcept {
 inline PackBits operator+(PackBits a, PackBits b) noexcept {
   return detail::each_lane<PackBits>(a, b, [](auto x, auto y) { return x + y; });
 }
+inline PackBits& operator+=(PackBits& a, PackBits b) noexcept { return a = a + b; }
 inline PackBits operator<<(PackBits a, int b) noexcept {
   for (auto& lane : a.lane) lane <<= b;
   return a;
@@ -150,6 +151,17 @@ FELDSPAR_ALWAYS_INLINE std::uint64_t bits_of(double x) noexcept {
 FELDSPAR_ALWAYS_INLINE double from_bits(std::uint64_t x) noexcept {
   return std::bit_cast<double>(x);
 }
+
+// As many numbers as a Real holds.
+template <class Real>
+FELDSPAR_ALWAYS_INLINE Real load(const double* from) noexcept {
+  if constexpr (sizeof(Real) == sizeof(double))
+    return *from;
+  else
+    return load_pack(from);
+}
+FELDSPAR_ALWAYS_INLINE void store(double* to, double x) noexcept { *to = x; }
+FELDSPAR_ALWAYS_INLINE void store(double* to, const Pack& x) noexcept { store_pack(to, x); }
 
 // The same number in every lane, or the number itself.
 template <class Real>
