@@ -236,18 +236,16 @@ def test_ebic():
     assert path.choose_by_ebic(0.25) == list(expected.argmin(axis=1))
 
 
-def test_conditional_terms_are_the_conditionals():
+def test_the_dependency_network_has_the_conditionals():
     codes, cardinalities = mixed()
     path = fit(codes, cardinalities)
-    terms = path.conditional_terms(4)
-    assert len(terms) == 5
-    for target, (features, weights) in enumerate(terms):
-        network = _core.MarkovNetwork(features, weights)
-        own = network.observed_log_conditionals(codes, 1)[:, target].sum()
-        assert own == pytest.approx(path.training_log_likelihoods[target, 4], abs=1e-9)
-    chosen = path.conditional_terms_by_choice([4, 0, 0, 0, 4])
-    np.testing.assert_array_equal(chosen[0][1], terms[0][1])
-    assert len(chosen[3][0]) < len(terms[3][0])
+    network = path.to_dependency_network([4] * 5)
+    own = network.observed_log_conditionals(codes, 1).sum(axis=0)
+    np.testing.assert_allclose(own, path.training_log_likelihoods[:, 4], atol=1e-9)
+    chosen = path.to_dependency_network([4, 0, 0, 0, 4])
+    mixed_own = chosen.observed_log_conditionals(codes, 1).sum(axis=0)
+    expected = [path.training_log_likelihoods[t, c] for t, c in enumerate([4, 0, 0, 0, 4])]
+    np.testing.assert_allclose(mixed_own, expected, atol=1e-9)
 
 
 def test_threads_change_nothing():
