@@ -7,6 +7,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+CXX_PRESET ?= dev
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -32,8 +33,9 @@ demo: $(STAMPS)/package  ## learn a network from handwritten digits and complete
 
 test: test-cpp test-python  ## the whole test suite
 
+# CXX_PRESET=asan: the same under the address and undefined-behaviour sanitizers, as in CI.
 test-cpp: $(STAMPS)/dev-tools $(STAMPS)/doctest  ## the C++ tests, with assertions on
-	$(BIN)/cmake --workflow --preset dev
+	$(BIN)/cmake --workflow --preset $(CXX_PRESET)
 
 # The examples in the docstrings of the installed package are tests as well.
 test-python: $(STAMPS)/package $(STAMPS)/dev-tools  ## the Python tests and docstrings (PYTEST_ARGS="-k ...")
@@ -56,8 +58,8 @@ tidy: $(STAMPS)/dev-tools $(STAMPS)/doctest  ## the C++ tests compiled with clan
 	$(PIP) install --quiet --group tidy
 	$(BIN)/cmake --workflow --preset tidy
 
-asan: $(STAMPS)/dev-tools $(STAMPS)/doctest  ## the C++ tests under the address and UB sanitizers
-	$(BIN)/cmake --workflow --preset asan
+asan:  ## the C++ tests under the address and UB sanitizers
+	$(MAKE) test-cpp CXX_PRESET=asan
 
 bench: $(STAMPS)/dev-tools  ## build and run the C++ benchmarks (bench/README.md tells more)
 	$(BIN)/cmake --workflow --preset bench
@@ -99,8 +101,9 @@ $(STAMPS)/dev-tools: $(STAMPS)/venv pyproject.toml
 	$(PIP) install --quiet --group dev
 	@touch $@
 
+# From the sources, or the wheel that WHEEL names: CI tests what it ships and compiles it once.
 $(STAMPS)/package: $(STAMPS)/build-tools $(SOURCES)
-	$(PIP) install --quiet --no-build-isolation '.[all]'
+	$(PIP) install --quiet --no-build-isolation '$(or $(WHEEL),.)[all]'
 	@touch $@
 
 # doctest from the system, else from apt-get where we may use it, else downloaded by CMake (which

@@ -24,6 +24,7 @@ from feldspar import datasets, optimize
 from feldspar.conditionals import Conditionals
 from feldspar.dependency import Split
 from feldspar.features import FeatureSet
+from feldspar.inference import Marginals
 from feldspar.io.tabular import read_table, write_table
 from feldspar.network import MarkovNetwork
 from feldspar.preprocessing import binarize, discretize
@@ -53,6 +54,7 @@ __all__ = [
     "EdgeStability",
     "FeatureSet",
     "L1Neighborhood",
+    "Marginals",
     "MarkovNetwork",
     "PseudoLikelihood",
     "Schema",

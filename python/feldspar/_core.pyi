@@ -111,6 +111,7 @@ class DependencyNetwork:
     def to_markov(
         self, base: ProductDistribution, orders: str, base_order: list[int]
     ) -> tuple[FeatureSet, FloatArray]: ...
+
 class Marginals:
     @property
     def probabilities(self) -> FloatArray: ...
@@ -515,6 +516,7 @@ def annealed_log_partition(
     options: AnnealingOptions,
     n_threads: int,
 ) -> AnnealedPartition: ...
+
 class L1Options:
     def __init__(self) -> None: ...
     solver: Literal["coordinate", "owlqn"]

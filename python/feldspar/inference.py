@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -296,6 +297,299 @@ def _sampled(method: str, sampled: _core.SampledMarginals) -> _Answer:
     )
 
 
+def _exact(
+    network: MarkovNetwork,
+    evidence: Evidence,
+    running: _Running,
+    *,
+    max_table_entries: float = 1e8,
+) -> _Answer:
+    options = _core.JunctionTreeOptions()
+    options.max_table_entries = core_float("max_table_entries", max_table_entries)
+    options.max_seconds = running.max_seconds
+    with progress_bar("exact", shown=running.verbose) as progress:
+        return _timed(
+            "exact",
+            lambda: _core.junction_tree_marginals(
+                network._core,
+                evidence.codes,
+                evidence.log_likelihoods,
+                options,
+                running.n_threads,
+                progress,
+            ),
+        )
+
+
+def _bp(
+    network: MarkovNetwork,
+    evidence: Evidence,
+    running: _Running,
+    *,
+    schedule: Literal["synchronous", "residual"] = "synchronous",
+    damping: float | None = None,
+    max_iterations: int | None = None,
+    tolerance: float | None = None,
+) -> _Answer:
+    options = _core.BeliefPropagationOptions()
+    if schedule not in ("synchronous", "residual"):
+        raise ValueError(f"schedule: expected 'synchronous' or 'residual', got {schedule!r}")
+    options.schedule = schedule
+    if damping is not None:
+        options.damping = core_float("damping", damping)
+    if max_iterations is not None:
+        options.max_iterations = core_int("max_iterations", max_iterations)
+    if tolerance is not None:
+        options.tolerance = core_float("tolerance", tolerance)
+    options.max_seconds = running.max_seconds
+    with progress_bar("bp", shown=running.verbose) as progress:
+        return _timed(
+            "bp",
+            lambda: _core.belief_propagation_marginals(
+                network._core,
+                evidence.codes,
+                evidence.log_likelihoods,
+                options,
+                running.n_threads,
+                progress,
+            ),
+        )
+
+
+def _meanfield(
+    network: MarkovNetwork,
+    evidence: Evidence,
+    running: _Running,
+    *,
+    max_iterations: int | None = None,
+    tolerance: float | None = None,
+    n_starts: int = 1,
+    random_state: RandomState = 0,
+) -> _Answer:
+    options = _core.MeanFieldOptions()
+    if max_iterations is not None:
+        options.max_iterations = core_int("max_iterations", max_iterations)
+    if tolerance is not None:
+        options.tolerance = core_float("tolerance", tolerance)
+    options.n_starts = core_int("n_starts", n_starts)
+    options.seed = core_seed(random_state)
+    options.max_seconds = running.max_seconds
+    with progress_bar("mean field", shown=running.verbose) as progress:
+        return _timed(
+            "meanfield",
+            lambda: _core.mean_field_marginals(
+                network._core,
+                evidence.codes,
+                evidence.log_likelihoods,
+                options,
+                running.n_threads,
+                progress,
+            ),
+        )
+
+
+def _auto(
+    network: MarkovNetwork,
+    evidence: Evidence,
+    running: _Running,
+    *,
+    max_table_entries: float = 1e6,
+    random_state: RandomState = None,
+) -> _Answer:
+    """Exact where the tables are small, else BP if it converges, else Gibbs."""
+    limit = core_float("max_table_entries", max_table_entries)
+    patterns = np.unique(np.where(evidence.codes < 0, -1, 0).astype(np.int32), axis=0)
+    costs = _core.elimination_costs(network._core, patterns, limit, running.n_threads)
+    largest = max(cost.table_entries for cost in costs)
+    if all(cost.complete for cost in costs) and largest <= limit:
+        answer = _exact(network, evidence, running, max_table_entries=limit)
+        return _with_reason(answer, f"the tables have {largest:.3g} entries at most")
+    answer = _bp(network, evidence, running)
+    if answer[1].converged:
+        return _with_reason(
+            answer, "the tables of an exact answer are too large; belief propagation converged"
+        )
+    answer = _gibbs(network, evidence, running, random_state=random_state, standard_errors=True)
+    return _with_reason(
+        answer,
+        "the tables of an exact answer are too large, and belief propagation did not converge",
+    )
+
+
+def _with_reason(answer: _Answer, reason: str) -> _Answer:
+    return answer[0], replace(answer[1], reason=reason)
+
+
+def _timed(method: str, run: Callable[[], _core.Marginals]) -> _Answer:
+    started = time.perf_counter()
+    found = run()
+    statuses = np.array(found.statuses)
+    left = int(np.isin(statuses, ["not_done", "time_limit"]).sum())
+    if left:
+        warnings.warn(
+            f"the time limit is over: {left} of {len(statuses)} rows are not finished; see "
+            "diagnostics.per_row['status']",
+            stacklevel=6,
+        )
+    return found.probabilities, Diagnostics(
+        method=method,
+        converged=bool((statuses == "converged").all()),
+        seconds=time.perf_counter() - started,
+        per_row={
+            "status": statuses,
+            "iterations": found.iterations,
+            "residual": found.residuals,
+            "log_partition": found.log_partitions,
+        },
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MostProbableStates:
+    """The most probable completions of rows of evidence.
+
+    Attributes
+    ----------
+    states : Table
+        Complete rows.
+    log_potentials : array of float64
+        Sums of the weights of the features that hold on each.
+    methods : list of str
+        How each was found: ``"exact"``, ``"max-product"`` or ``"icm"``.
+    proven : list of bool
+        Whether it is proven that no state is more probable.
+    is_single : bool
+    """
+
+    states: Table
+    log_potentials: Floats
+    methods: list[str]
+    proven: list[bool]
+    is_single: bool
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state of a single row of evidence: labels by name."""
+        if not self.is_single:
+            raise ValueError(f"there are {len(self.states)} states; expected one: use states")
+        schema, codes = self.states.schema, self.states.to_numpy()[0].tolist()
+        return {name: schema.label(v, codes[v]) for v, name in enumerate(schema.names)}
+
+
+_STATE_METHODS: dict[str, _core.MostProbableMethod] = {
+    "auto": "automatic",
+    "exact": "junction_tree",
+    "max-product": "max_product",
+    "icm": "icm",
+}
+_STATE_NAMES = {core: name for name, core in _STATE_METHODS.items()}
+
+
+def most_probable(
+    network: MarkovNetwork,
+    evidence: object = None,
+    method: str = "auto",
+    *,
+    n_starts: int = 10,
+    random_state: RandomState = 0,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> MostProbableStates:
+    """Return the most probable states. See :meth:`feldspar.MarkovNetwork.most_probable`."""
+    known = Evidence.of(network.schema, evidence)
+    if method not in _STATE_METHODS:
+        expected = ", ".join(map(repr, _STATE_METHODS))
+        raise ValueError(f"method: expected one of {expected}, got {method!r}")
+    options = _core.MostProbableOptions()
+    options.method = _STATE_METHODS[method]
+    options.n_starts = core_int("n_starts", n_starts)
+    options.seed = core_seed(random_state)
+    if time_limit is not None:
+        options.max_seconds = core_float("time_limit", time_limit)
+    with progress_bar("most probable", shown=verbose) as progress:
+        found = _core.most_probable(
+            network._core,
+            known.codes,
+            known.log_likelihoods,
+            options,
+            resolve_jobs(n_jobs),
+            progress,
+        )
+    return MostProbableStates(
+        Table._of_parts(found.states, network.schema, None),
+        found.log_potentials,
+        [_STATE_NAMES[name] for name in found.methods],
+        list(found.proven),
+        known.is_single,
+    )
+
+
+@dataclass(frozen=True)
+class LogPartition:
+    """The logarithm of the partition function; ``float(result)`` is the value.
+
+    Attributes
+    ----------
+    value : float
+    method : {"exact", "ais"}
+    stderr : float
+        0 if exact.
+    reverse : float or None
+        Of annealed importance sampling: the estimate from the other side. The value comes from
+        below, this one from above; a gap between them shows that more temperatures are needed.
+    """
+
+    value: float
+    method: str
+    stderr: float
+    reverse: float | None
+
+    def __float__(self) -> float:
+        """Return the value."""
+        return self.value
+
+
+def log_partition(
+    network: MarkovNetwork,
+    method: Literal["auto", "exact", "ais"] = "auto",
+    *,
+    max_table_entries: float = 1e7,
+    n_chains: int = 100,
+    n_temperatures: int = 1000,
+    random_state: RandomState = 0,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+) -> LogPartition:
+    """Return log Z. See :meth:`feldspar.MarkovNetwork.log_partition`."""
+    if method not in ("auto", "exact", "ais"):
+        raise ValueError(f"method: expected 'auto', 'exact' or 'ais', got {method!r}")
+    nothing = Evidence.of(network.schema)
+    threads = resolve_jobs(n_jobs)
+    seconds = math.inf if time_limit is None else core_float("time_limit", time_limit)
+    entries = core_float("max_table_entries", max_table_entries)
+    if method == "auto":
+        cost = _core.elimination_costs(network._core, nothing.codes, entries, threads)[0]
+        method = "exact" if cost.complete and cost.table_entries <= entries else "ais"
+    if method == "exact":
+        running = _Running(threads, False, seconds)
+        _, diagnostics = _exact(network, nothing, running, max_table_entries=entries)
+        return LogPartition(float(diagnostics.per_row["log_partition"][0]), "exact", 0.0, None)
+    options = _core.AnnealingOptions()
+    options.n_chains = core_int("n_chains", n_chains)
+    options.n_temperatures = core_int("n_temperatures", n_temperatures)
+    options.reverse = True
+    options.seed = core_seed(random_state)
+    options.max_seconds = seconds
+    found = _core.annealed_log_partition(network._core, nothing.codes, None, options, threads)
+    return LogPartition(
+        found.forward.log_partition,
+        "ais",
+        found.forward.standard_error,
+        found.reverse.log_partition,
+    )
+
+
 def sample(
     network: MarkovNetwork,
     n: int,
@@ -326,6 +620,10 @@ def sample(
 
 
 _METHODS: dict[str, Callable[..., _Answer]] = {
+    "auto": _auto,
+    "exact": _exact,
+    "bp": _bp,
+    "meanfield": _meanfield,
     "gibbs": _gibbs,
     "mcsat": _mcsat,
 }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from feldspar._random import RandomState
     from feldspar.evaluation import Score
-    from feldspar.inference import Marginals, Method
+    from feldspar.inference import LogPartition, Marginals, Method, MostProbableStates
 
 _SHOWN_FEATURES = 10
 
@@ -159,7 +159,10 @@ class MarkovNetwork(ConditionalModel):
             (soft evidence); a row with -1 or ``None`` for unknown; or many rows. Nothing if left
             out.
         method : str
-            METHODS_DOC
+            ``"exact"`` (junction tree; refused where its tables are too large), ``"bp"`` (loopy
+            belief propagation), ``"meanfield"``, ``"gibbs"`` or ``"mcsat"``; ``"auto"`` is exact
+            where that is cheap, else BP if it converges, else Gibbs, and says so in the
+            diagnostics.
         time_limit : float, optional
             Seconds; rows that are not done then are told in the diagnostics, with a warning.
         n_jobs : int, optional
@@ -167,8 +170,9 @@ class MarkovNetwork(ConditionalModel):
         verbose : bool
             Show progress on a terminal.
         **options
-            Of the method: of the samplers ``n_chains``, ``burn_in``, ``n_samples``, ``thinning``,
-            ``rao_blackwell``, ``standard_errors`` and ``random_state``.
+            Of the method. Samplers: ``n_chains``, ``burn_in``, ``n_samples``, ``thinning``,
+            ``rao_blackwell``, ``standard_errors``, ``random_state``. Exact and auto:
+            ``max_table_entries``. BP: ``schedule``, ``damping``, ``max_iterations``, ``tolerance``.
 
         Examples
         --------
@@ -188,6 +192,94 @@ class MarkovNetwork(ConditionalModel):
             verbose=verbose,
             **options,
         )
+
+    def predict_proba(self, X: object, method: Method = "auto", **options: Any) -> Marginals:
+        """Return the distribution of every missing entry of rows, given the rest of its row.
+
+        The same as `marginals` of the rows; known entries have probability 1 at their value.
+        """
+        return self.marginals(Table.of(X, schema=self.schema), method, **options)
+
+    def impute(self, X: object, method: Method = "auto", **options: Any) -> Table:
+        """Return the rows with every missing entry filled in by its most probable value.
+
+        Each entry on its own: `most_probable` finds the values that are most probable together.
+
+        Examples
+        --------
+        >>> schema = Schema([2, 2], names=["rain", "wet"])
+        >>> network = MarkovNetwork.from_terms(schema, [([("rain", 1), ("wet", 1)], 2.0)])
+        >>> network.impute([[1, -1], [-1, 1]]).to_numpy().tolist()
+        [[1, 1], [1, 1]]
+        """
+        table = Table.of(X, schema=self.schema)
+        if not table.has_missing:
+            return table
+        found = self.marginals(table, method, **options)
+        codes = table.to_numpy()
+        for v, name in enumerate(self.schema.names):
+            holes = codes[:, v] < 0
+            codes[holes, v] = np.argmax(found[name][holes], axis=1)
+        weights = table.weights if table.has_weights else None
+        return Table._of_parts(codes, self.schema, weights)
+
+    def most_probable(
+        self, evidence: object = None, method: str = "auto", **options: Any
+    ) -> MostProbableStates:
+        """Return the most probable state given what is known.
+
+        Parameters
+        ----------
+        evidence : mapping, row, table, frame or array, optional
+            What is known, as in `marginals`.
+        method : {"auto", "exact", "max-product", "icm"}
+            ``"auto"`` is exact where that is cheap; the result says what was used for each row and
+            whether it is proven to be the most probable.
+        **options
+            ``n_starts`` and ``random_state`` of ICM, ``time_limit``, ``n_jobs``, ``verbose``.
+
+        Examples
+        --------
+        >>> schema = Schema([2, 2], names=["rain", "wet"])
+        >>> network = MarkovNetwork.from_terms(schema, [([("rain", 1), ("wet", 1)], 2.0)])
+        >>> found = network.most_probable({"rain": 1})
+        >>> found.state, found.proven
+        ({'rain': 1, 'wet': 1}, [True])
+        """
+        from feldspar.inference import most_probable
+
+        return most_probable(self, evidence, method, **options)
+
+    def log_partition(
+        self, method: Literal["auto", "exact", "ais"] = "auto", **options: Any
+    ) -> LogPartition:
+        """Return log Z: exact, or by annealed importance sampling with its standard error.
+
+        Parameters
+        ----------
+        method : {"auto", "exact", "ais"}
+            ``"auto"`` is exact where the tables have at most ``max_table_entries``.
+        **options
+            ``max_table_entries``; ``n_chains``, ``n_temperatures`` and ``random_state`` of the
+            annealing; ``time_limit``, ``n_jobs``.
+
+        Examples
+        --------
+        >>> network = MarkovNetwork.from_terms(Schema([2, 2]), [([(0, 1), (1, 1)], 2.0)])
+        >>> round(float(network.log_partition()), 4)  # log(3 + e^2)
+        2.3408
+        """
+        from feldspar.inference import log_partition
+
+        return log_partition(self, method, **options)
+
+    def log_likelihood(
+        self, X: object, method: Literal["auto", "exact", "ais"] = "auto", **options: Any
+    ) -> npt.NDArray[np.float64]:
+        """Return ``log P(x)`` of each complete row, with log Z as in `log_partition`."""
+        log_z = float(self.log_partition(method, **options))
+        logs: npt.NDArray[np.float64] = self.log_potential(X) - log_z
+        return logs
 
     def cmll(
         self,

@@ -73,7 +73,7 @@ class DependencyNetwork(DependencyModel, BaseEstimator):  # type: ignore[misc]
     >>> digits = fs.datasets.load("digits")
     >>> network = fs.DependencyNetwork(kappa=[0.01, 0.1]).fit(digits.train, X_valid=digits.valid)
     >>> network.best_params_
-    {'cpd': 'tree', 'kappa': 0.01}
+    {'cpd': 'tree', 'kappa': 0.1}
     >>> len(network.sample(5, random_state=0))
     5
     """

@@ -1,0 +1,282 @@
+"""Every method of inference against enumeration, evidence in all its forms, and bad questions."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import feldspar as fs
+from feldspar.evaluation import compare_scores, conditional_marginal_log_likelihood
+from feldspar.evidence import Evidence
+from feldspar.inference import Method
+
+SCHEMA = fs.Schema(
+    [2, 3, 2, 2], names=["smoker", "stage", "cancer", "cough"], labels=[["no", "yes"], *[None] * 3]
+)
+EXACT: list[Method] = ["auto", "exact"]
+SAMPLERS: list[Method] = ["gibbs", "mcsat"]
+
+
+def _network(seed: int = 0, *, loops: bool = True) -> fs.MarkovNetwork:
+    random = np.random.default_rng(seed)
+    terms: list[tuple[Any, float]] = [
+        ([(v, a)], random.normal()) for v in range(4) for a in range(1, SCHEMA.cardinalities[v])
+    ]
+    pairs = [(0, 1), (1, 2), (2, 3)] + ([(0, 2), (0, 3)] if loops else [])
+    terms += [
+        ([(i, a), (j, b)], random.normal())
+        for i, j in pairs
+        for a in range(1, SCHEMA.cardinalities[i])
+        for b in range(1, SCHEMA.cardinalities[j])
+    ]
+    if loops:
+        terms.append(([(0, 1), (1, {0, 2}), (3, 0)], 0.8))
+    return fs.MarkovNetwork.from_terms(SCHEMA, [([_coded(t) for t in f], w) for f, w in terms])
+
+
+def _coded(test: tuple[int, Any]) -> tuple[int, Any]:
+    variable, value = test
+    return (variable, SCHEMA.labels[0][value]) if variable == 0 else (variable, value)
+
+
+STATES = np.array(list(itertools.product(*(range(c) for c in SCHEMA.cardinalities))))
+
+
+def _by_enumeration(
+    network: fs.MarkovNetwork, known: dict[int, int], soft: dict[int, Any] | None = None
+) -> list[np.ndarray[Any, Any]]:
+    chances = np.exp(network.log_potential(STATES))
+    for v, value in known.items():
+        chances[STATES[:, v] != value] = 0
+    for v, likelihoods in (soft or {}).items():
+        chances *= np.asarray(likelihoods)[STATES[:, v]]
+    chances /= chances.sum()
+    return [
+        np.array([chances[STATES[:, v] == a].sum() for a in range(c)])
+        for v, c in enumerate(SCHEMA.cardinalities)
+    ]
+
+
+def _check(found: fs.Marginals, expected: list[np.ndarray[Any, Any]], tolerance: float) -> None:
+    for name, distribution in zip(SCHEMA.names, expected, strict=True):
+        np.testing.assert_allclose(found[name], distribution, atol=tolerance)
+
+
+@pytest.mark.parametrize("method", EXACT)
+@pytest.mark.parametrize("known", [{}, {0: 1}, {1: 2, 3: 0}, {0: 0, 1: 0, 2: 1, 3: 1}])
+def test_exact_methods_enumerate(method: Method, known: dict[int, int]) -> None:
+    network = _network()
+    named = {SCHEMA.names[v]: SCHEMA.labels[v][a] for v, a in known.items()}
+    found = network.marginals(named, method)
+    _check(found, _by_enumeration(network, known), 1e-10)
+    assert found.diagnostics.method == "exact"
+    assert found.diagnostics.converged
+
+
+def test_bp_is_exact_on_chains() -> None:
+    network = _network(1, loops=False)
+    found = network.marginals({"cough": 1}, "bp")
+    _check(found, _by_enumeration(network, {3: 1}), 1e-8)
+    assert found.diagnostics.converged
+
+
+@pytest.mark.parametrize("method", ["bp", "meanfield"])
+def test_approximate_methods_come_close(method: Method) -> None:
+    network = _network(2)
+    half = fs.MarkovNetwork(network.features, network.weights / 4)
+    found = half.marginals({"cough": 1}, method)
+    _check(found, _by_enumeration(half, {3: 1}), 0.05)
+
+
+@pytest.mark.parametrize("method", SAMPLERS)
+def test_samplers_are_within_their_errors(method: Method) -> None:
+    network = _network(3)
+    found = network.marginals({"stage": 1}, method, standard_errors=True, random_state=0)
+    expected = np.concatenate(_by_enumeration(network, {1: 1}))
+    errors = found.diagnostics.standard_errors
+    assert errors is not None
+    assert (np.abs(found.probabilities[0] - expected) <= 5 * errors[0] + 1e-9).all()
+    assert found.diagnostics.per_row["r_hat"][0] < 1.05
+    again = network.marginals({"stage": 1}, method, standard_errors=True, random_state=0)
+    np.testing.assert_array_equal(again.probabilities, found.probabilities)
+
+
+@pytest.mark.parametrize("method", [*EXACT, "bp", "gibbs"])
+def test_soft_evidence(method: Method) -> None:
+    network = _network(4, loops=False)
+    options = {"random_state": 0, "n_samples": 4000} if method == "gibbs" else {}
+    for soft in ([0.9, 0.1, 0.5], {0: 0.9, 1: 0.1, 2: 0.5}):
+        found = network.marginals({"stage": soft, "cough": 1}, method, **options)
+        expected = _by_enumeration(network, {3: 1}, {1: [0.9, 0.1, 0.5]})
+        _check(found, expected, 0.03 if method == "gibbs" else 1e-8)
+
+
+def test_forms_of_evidence() -> None:
+    network = _network()
+    expected = network.marginals({"smoker": "yes", 3: 0}).probabilities
+    rows = [
+        network.marginals([1, -1, -1, 0]),
+        network.marginals([1, -1, None, 0]),
+        network.marginals(np.array([1, -1, -1, 0])),
+    ]
+    for row in rows:
+        assert row.is_single
+        np.testing.assert_allclose(row.probabilities, expected, atol=1e-12)
+    frame = pd.DataFrame(
+        {"smoker": ["yes"], "stage": [None], "cancer": [None], "cough": [0]}
+    ).astype({"stage": "Int64", "cancer": "Int64"})
+    many = network.marginals(frame)
+    assert not many.is_single
+    np.testing.assert_allclose(many.probabilities, expected, atol=1e-12)
+    assert many["stage"].shape == (1, 3)
+
+
+def test_many_rows_are_each_their_own() -> None:
+    network = _network()
+    table = fs.Table.from_array([[1, -1, -1, 0], [-1, 2, 1, -1], [0, 0, 1, 1]], schema=SCHEMA)
+    found = network.predict_proba(table)
+    for r, row in enumerate(table.to_numpy()):
+        known = {v: int(a) for v, a in enumerate(row) if a >= 0}
+        expected = np.concatenate(_by_enumeration(network, known))
+        np.testing.assert_allclose(found.probabilities[r], expected, atol=1e-10)
+
+
+def test_frames_of_answers() -> None:
+    network = _network()
+    single = network.marginals({"cough": 1}).to_frame()
+    assert list(single.columns) == ["variable", "value", "probability"]
+    assert single.query("variable == 'smoker'")["value"].tolist() == ["no", "yes"]
+    many = network.marginals(fs.Table.from_array([[0, 0, 0, -1]] * 2, schema=SCHEMA)).to_frame()
+    assert many["row"].tolist() == [0] * 9 + [1] * 9
+
+
+def test_imputation_takes_the_most_probable_value() -> None:
+    network = _network()
+    rows = fs.Table.from_array([[1, -1, 1, 0], [0, 1, 1, 1]], schema=SCHEMA)
+    table = fs.Table.of(rows, sample_weight=[2.0, 1.0])
+    filled = network.impute(table)
+    best = int(np.argmax(_by_enumeration(network, {0: 1, 2: 1, 3: 0})[1]))
+    assert filled.to_numpy().tolist() == [[1, best, 1, 0], [0, 1, 1, 1]]
+    assert filled.weights.tolist() == [2.0, 1.0]
+    assert network.impute(table[1:]) == table[1:]
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "icm"])
+def test_the_most_probable_state(method: str) -> None:
+    network = _network(5)
+    found = network.most_probable({"cough": 1}, method)
+    potentials = np.where(STATES[:, 3] == 1, network.log_potential(STATES), -np.inf)
+    best = STATES[np.argmax(potentials)]
+    assert found.states.to_numpy().tolist() == [best.tolist()]
+    assert found.state["smoker"] == SCHEMA.labels[0][best[0]]
+    assert found.log_potentials[0] == pytest.approx(potentials.max())
+    assert found.proven == [method != "icm"]
+    many = network.most_probable(fs.Table.from_array([[-1] * 4] * 2, schema=SCHEMA))
+    with pytest.raises(ValueError, match="2 states"):
+        many.state  # noqa: B018
+
+
+def test_log_partition_and_likelihood() -> None:
+    network = _network(6)
+    potentials = network.log_potential(STATES)
+    exact = float(np.log(np.exp(potentials).sum()))
+    assert float(network.log_partition()) == pytest.approx(exact, abs=1e-10)
+    annealed = network.log_partition("ais", random_state=0)
+    assert annealed.method == "ais"
+    assert annealed.reverse is not None
+    assert abs(annealed.value - exact) < 5 * annealed.stderr + 1e-9
+    np.testing.assert_allclose(network.log_likelihood(STATES), potentials - exact, atol=1e-10)
+
+
+def test_samples_have_the_marginals() -> None:
+    network = _network(7)
+    drawn = network.sample(4000, {"stage": 2}, random_state=0).to_numpy()
+    assert (drawn[:, 1] == 2).all()
+    expected = _by_enumeration(network, {1: 2})
+    for v in (0, 2, 3):
+        assert drawn[:, v].mean() == pytest.approx(expected[v][1], abs=0.04)
+    again = network.sample(4000, {"stage": 2}, random_state=0, n_jobs=1).to_numpy()
+    np.testing.assert_array_equal(again, drawn)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cmll_is_what_it_says(reverse: bool) -> None:
+    network = _network(8)
+    rows = STATES[::5]
+    groups = [["smoker", "stage"], ["cancer", "cough"]]
+    score = conditional_marginal_log_likelihood(
+        network, rows, groups=groups, method="exact", reverse=reverse
+    )
+    for r, row in enumerate(rows):
+        expected = 0.0
+        for hidden in ([0, 1], [2, 3]):
+            known = {v: int(row[v]) for v in range(4) if v not in hidden}
+            found = _by_enumeration(network, known)
+            expected += sum(np.log(found[v][row[v]]) for v in hidden)
+        assert score.per_example[r] == pytest.approx(expected, abs=1e-9)
+    assert score.normalized == pytest.approx(score.mean / 4)
+
+
+def test_cmll_by_sampling_comes_close_and_follows_the_seed() -> None:
+    network = _network(9)
+    rows = STATES[::3]
+    exact = network.cmll(rows, split="contiguous", method="exact", groups=2)
+    sampled = network.cmll(rows, split="contiguous", groups=2)
+    assert sampled.mean == pytest.approx(exact.mean, abs=0.02)
+    assert network.cmll(rows, groups=2).mean == network.cmll(rows, groups=2, n_jobs=1).mean
+
+
+@pytest.mark.parametrize("groups", [1, 9, [["smoker"], ["stage"]], [["smoker"] * 2, [1, 2, 3]]])
+def test_cmll_refuses_groups_that_are_none(groups: Any) -> None:
+    with pytest.raises(ValueError, match="groups: expected"):
+        _network().cmll(STATES, groups=groups)
+
+
+def test_bad_questions_are_answered_in_words() -> None:
+    network = _network()
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        ({"nobody": 1}, {}, "nobody"),
+        ({"smoker": "sometimes"}, {}, "sometimes"),
+        ({"smoker": "yes", 0: "no"}, {}, "given twice"),
+        ([1, 0], {}, "expected a row of 4 values"),
+        ({"stage": [0.5, 0.5]}, {}, "expected 3 likelihoods"),
+        ({"stage": [0.5, 0.5, 0.0]}, {}, "positive"),
+        ({"stage": {0: 1.0}}, {}, "names 1 of its 3"),
+        (None, {"method": "magic"}, "expected one of"),
+        (None, {"time_limit": 0}, "time_limit must be positive"),
+        (None, {"method": "exact", "max_table_entries": 2}, "2"),
+        (None, {"method": "gibbs", "n_chains": 0}, "n_chains"),
+        (None, {"method": "bp", "schedule": "sometimes"}, "schedule"),
+    ]
+    for evidence, options, message in cases:
+        with pytest.raises(ValueError, match=message):
+            network.marginals(evidence, **options)
+    with pytest.raises(TypeError, match="method='exact' has no option 'n_chains'"):
+        network.marginals(method="exact", n_chains=3)
+    with pytest.raises(ValueError, match="expected one row, got 2"):
+        network.sample(3, STATES[:2])
+    with pytest.raises(KeyError):
+        network.marginals()["nobody"]
+
+
+def test_auto_says_why() -> None:
+    network = _network()
+    assert "entries" in network.marginals().diagnostics.reason
+    forced = network.marginals(max_table_entries=2)
+    assert forced.diagnostics.method in ("bp", "gibbs")
+    assert "too large" in forced.diagnostics.reason
+
+
+def test_evidence_that_is_nothing() -> None:
+    assert Evidence.of(SCHEMA).hidden.all()
+    assert len(Evidence.of(SCHEMA, {})) == 1
+
+
+def test_paired_comparison() -> None:
+    test = compare_scores([1.0, 2.0, 3.0], [1.0, 1.0, 4.0])
+    assert (test.wins, test.losses, test.ties) == (1, 1, 1)
+    assert np.isnan(compare_scores([1.0], [1.0]).p_value)
+    with pytest.raises(ValueError, match="as many scores"):
+        compare_scores([1.0], [1.0, 2.0])
