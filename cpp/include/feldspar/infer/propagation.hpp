@@ -142,18 +142,17 @@ class Propagation {
   BeliefPropagationOptions options_;
   std::vector<double> messages_;        // by edge: to the values that pass; the others get 0
   std::vector<double> table_messages_;  // relative to that of a variable's first value
-  std::vector<double>
-      literal_sums_;                // of the messages to each literal; the last is for empty lanes
-  std::vector<double> table_sums_;  // of the tables' messages to each value
+  std::vector<double> literal_sums_;    // of the messages to each; the last is for empty lanes
+  std::vector<double> table_sums_;      // of the tables' messages to each value
   std::vector<double> totals_;
   std::vector<double> odds_;  // of each literal, from the totals
   MessageBuffer buffer_;
   const MessageBuffer::View<double> single_ = buffer_.view<double>();
   std::vector<double> incoming_, answers_, rest_, own_;  // of one table
   std::vector<std::size_t> cardinalities_;
-  // The residual schedule's notes: what the last factor changed, and what has changed in all.
+  // The residual schedule's notes: what the last factor changed, and what the queue has not heard of.
   std::vector<std::pair<Variable, double>> changes_;
-  std::vector<double> change_ = std::vector<double>(graph_.schema().n_variables(), 0.0);
+  std::vector<double> unqueued_ = std::vector<double>(graph_.schema().n_variables(), 0.0);
 };
 
 // All alternatives together.
@@ -281,7 +280,7 @@ void Propagation<Logs>::answer_table(const TableFactor& table) {
   }
 }
 
-// Replaces a table's messages by its answers; these become the changes made.
+// Moves a table's messages to its answers; returns the largest change.
 template <class Logs>
 double Propagation<Logs>::move_table_messages(const TableFactor& table) {
   double most = 0;
@@ -289,8 +288,7 @@ double Propagation<Logs>::move_table_messages(const TableFactor& table) {
     double& message = table_messages_[table.first_message + i];
     const double change = answers_[i] - message;
     most = std::max(most, std::abs(change));
-    answers_[i] = change * (1 - options_.damping);
-    message += answers_[i];
+    message = answers_[i] - change * options_.damping;
   }
   return most;
 }
@@ -412,12 +410,12 @@ RowDiagnostics Propagation<Logs>::run_residual(const StopSign& stop) {
       for (const auto& [v, change] : changes_) {
         if (change == 0) continue;
         refresh(v);
-        change_[v] += change;
+        unqueued_[v] += change;
       }
     }
     queue.change(teller, left);
     for (const Variable v : factors.neighbours_of(teller))
-      if (change_[v] > 0) queue.change(v, queue.priority(v) + std::exchange(change_[v], 0.0));
+      if (unqueued_[v] > 0) queue.change(v, queue.priority(v) + std::exchange(unqueued_[v], 0.0));
   }
   const double rounds = std::ceil(spoken / static_cast<double>(n));
   return {status, static_cast<std::int32_t>(rounds), most_variables * queue.priority(queue.top())};
