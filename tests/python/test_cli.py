@@ -317,6 +317,32 @@ def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
     assert learner == {"method": "other", "depth": 3, "best_params": {}}
 
 
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("dtsl", ["--kappa", "1", "--conversion", "prune", "--min-leaf-weight", "1"]),
+        ("l1", ["--C", "1", "--C", "0.1", "--rule", "or"]),
+        ("l1", ["--selection", "ebic", "--gamma", "0.5"]),
+        ("dtl1", ["--kappa", "1", "--C", "1", "--min-leaf-weight", "1"]),
+        ("dn2mn", ["--cpd", "logistic", "--C", "1"]),
+        ("dn2mn", ["--kappa", "1", "--relearn", "--orders", "one", "--min-leaf-weight", "1"]),
+    ],
+)
+def test_learners_are_methods(folder: Path, method: str, options: list[str]) -> None:
+    result = run_json(
+        "learn", "rain.csv", "--valid", "rain.csv", "--method", method, *options, "-o", "a.json"
+    )
+    network = fs.MarkovNetwork.load("a.json")
+    assert network.score(fs.read_table("rain.csv")) == pytest.approx(result["valid_pll"])
+    assert network.metadata["learner"]["method"] == method
+    assert network.metadata["learner"]["best_params"] == result["best_params"]
+    shown = run(
+        "learn", "rain.csv", "--method", method, *options, "--valid", "rain.csv", "-o", "b.mn"
+    )
+    assert shown.exit_code == 0
+    assert "settings" in shown.stdout
+
+
 def test_the_reference_of_nltcs(
     folder: Path, benchmark: Callable[[str], fs.datasets.DataSplit]
 ) -> None:
@@ -325,6 +351,52 @@ def test_the_reference_of_nltcs(
     result = run_json("learn", "nltcs", *arguments)
     assert result["train_pll"] == pytest.approx(-4.948242, abs=1e-5)
     assert run_json("score", "nltcs.mn", "nltcs")["pll"] == pytest.approx(-4.950559, abs=5e-5)
+
+
+# ---- query, sample ----
+
+
+def test_query_tells_probabilities(model: str) -> None:
+    expected = fs.MarkovNetwork.load(model).marginals({"rain": "yes"})["wind"]
+    result = run_json("query", model, "--evidence", "rain=yes")
+    assert list(result["marginals"]) == ["wind"]
+    assert list(result["marginals"]["wind"].values()) == pytest.approx(expected.tolist())
+    assert result["method"] == "exact"
+    shown = run("query", model, "--evidence", "0=yes", "--target", "wind", "--method", "gibbs")
+    assert shown.exit_code == 0
+    assert "gale" in shown.stdout
+
+
+def test_query_finds_the_most_probable_state(model: str) -> None:
+    expected = fs.MarkovNetwork.load(model).most_probable({"rain": "yes"})
+    result = run_json("query", model, "--evidence", "rain=yes", "--map")
+    assert result["state"] == expected.state
+    assert result["proven"]
+    assert run("query", model, "--map").exit_code == 0
+
+
+@pytest.mark.parametrize("evidence", ["rain", "rain=yes,rain=no", "snow=yes", "rain=maybe"])
+def test_query_refuses_bad_evidence(model: str, evidence: str) -> None:
+    result = run("query", model, "--evidence", evidence)
+    assert result.exit_code in (1, 2)
+    assert result.stderr.count("\n") <= 4
+
+
+def test_sample_writes_rows(model: str) -> None:
+    run_json("sample", model, "50", "--evidence", "rain=yes", "-o", "rows.csv")
+    rows = fs.read_table("rows.csv")
+    assert len(rows) == 50
+    assert rows.schema.names == ("rain", "wind")
+    assert rows.schema.labels[0] == ("yes",)
+
+
+def test_score_with_cmll(model: str) -> None:
+    result = run_json("score", model, "rain.csv", "--cmll", "--groups", "2", "--method", "exact")
+    table = fs.read_table("rain.csv")
+    expected = fs.MarkovNetwork.load(model).cmll(table, groups=2, method="exact")
+    assert result["cmll"] == pytest.approx(expected.mean)
+    shown = run("score", model, "rain.csv", "--cmll", "--groups", "2")
+    assert "NCMLL" in shown.stdout
 
 
 # ---- score, show, convert ----

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -12,12 +12,13 @@ from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs
 from feldspar.cli.sources import complete_source, read_source
 from feldspar.evaluation import Score, pseudo_log_likelihood
+from feldspar.inference import Method
 from feldspar.network import MarkovNetwork
 
 _EPILOG = """\b
 Example:
   feldspar score model.json nltcs:valid
-  feldspar score model.json rows.csv --json
+  feldspar score model.json rows.csv --cmll --json
 """
 
 
@@ -25,39 +26,87 @@ Example:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", shell_complete=complete_source)
 @click.option("--weights", metavar="COLUMN", help="The column of DATA that holds rows' weights.")
+@click.option("--cmll", is_flag=True, help="Also the conditional marginal log-likelihood.")
+@click.option("--groups", type=click.IntRange(min=2), default=4, show_default=True, help="Of CMLL.")
+@click.option(
+    "--split",
+    type=click.Choice(["random", "contiguous"]),
+    default="random",
+    show_default=True,
+    help="How CMLL divides the variables into groups.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["gibbs", "exact", "bp", "meanfield", "mcsat", "auto"]),
+    default="gibbs",
+    show_default=True,
+    help="How CMLL finds probabilities.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the groups and samples.")
 @click.option("--n-jobs", type=int, help="Threads. The result does not depend on it.")
 @common_flags
-def score(model: Path, data: str, weights: str | None, n_jobs: int | None) -> None:
+def score(
+    model: Path,
+    data: str,
+    weights: str | None,
+    cmll: bool,
+    groups: int,
+    split: Literal["random", "contiguous"],
+    method: Method,
+    seed: int,
+    n_jobs: int | None,
+) -> None:
     """Score a model by its pseudo-log-likelihood.
 
     DATA names a file or a data set, whose test part is used unless :train or :valid follows its
     name.
 
     PLL sums log P(value | rest of the row) over the variables; NPLL is the same per variable.
-    Printed are means over the examples, with their standard errors.
+    CMLL hides one group of variables at a time and asks for each given the other groups. Printed
+    are means over the examples, with their standard errors.
     """
     network = MarkovNetwork.load(model)
     table = read_source(data, part="test", schema=network.schema, weights=weights)
-    result = pseudo_log_likelihood(network, table, n_jobs=n_jobs)
-    emit(_plain(result), lambda: _show(result))
+    pll = pseudo_log_likelihood(network, table, n_jobs=n_jobs)
+    scores = {"PLL": pll}
+    plain = _plain(pll)
+    if cmll:
+        found = network.cmll(
+            table,
+            groups=groups,
+            split=split,
+            method=method,
+            random_state=seed,
+            n_jobs=n_jobs,
+            verbose=True,
+        )
+        scores["CMLL"] = found
+        plain |= {
+            "cmll": found.mean,
+            "cmll_stderr": _known(found.stderr),
+            "ncmll": found.normalized,
+        }
+    emit(plain, lambda: _show(scores))
 
 
 def _plain(score: Score) -> dict[str, Any]:
     return {
         "pll": score.mean,
-        "stderr": None if math.isnan(score.stderr) else score.stderr,
+        "stderr": _known(score.stderr),
         "npll": score.normalized,
         "n_examples": len(score.per_example),
         "n_variables": score.n_variables,
     }
 
 
-def _show(score: Score) -> None:
-    error, per_variable = score.stderr, score.stderr / score.n_variables
-    print_pairs(
-        {
-            "examples": len(score.per_example),
-            "PLL": f"{score.mean:.6f}  (standard error {error:.6f})",
-            "NPLL": f"{score.normalized:.6f}  (standard error {per_variable:.6f})",
-        }
-    )
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _show(scores: dict[str, Score]) -> None:
+    pairs: dict[str, object] = {"examples": len(scores["PLL"].per_example)}
+    for name, score in scores.items():
+        error, per_variable = score.stderr, score.stderr / score.n_variables
+        pairs[name] = f"{score.mean:.6f}  (standard error {error:.6f})"
+        pairs[f"N{name}"] = f"{score.normalized:.6f}  (standard error {per_variable:.6f})"
+    print_pairs(pairs)

@@ -57,6 +57,24 @@ _SOLVER = click.Option(
     type=click.Choice(["coordinate", "owlqn"]),
     help="Of the logistic regressions.  [coordinate]",
 )
+_CPD = click.Option(
+    ["--cpd"],
+    type=click.Choice(["tree", "logistic"]),
+    help="What predicts each variable from the others.  [tree]",
+)
+_ORDERS = click.Option(
+    ["--orders"],
+    type=click.Choice(["opposite-rotations", "rotations", "opposite", "one"]),
+    help="The orders of the variables to average over.  [opposite-rotations]",
+)
+_BASE = click.Option(
+    ["--base"],
+    type=click.Choice(["marginals", "mode", "uniform"]),
+    help="The base states to average over.  [marginals]",
+)
+_RELEARN = click.Option(
+    ["--relearn"], is_flag=True, default=None, help="Learn the weights anew after the conversion."
+)
 _TREES = (_KAPPA, _MIN_LEAF_WEIGHT, _LEAF_PRIOR)
 _L1 = (_C, _RULE, _SELECTION, _GAMMA, _SOLVER)
 
@@ -108,6 +126,12 @@ def _learn_dtl1(task: Task, options: Mapping[str, Any]) -> Learned:
     return _learned(DTL1(dtsl=dtsl, l1=l1, **_split(options, _COMMON)), task)
 
 
+def _learn_dn2mn(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import DN2MN
+
+    return _learned(DN2MN(**options), task)
+
+
 DTSL_METHOD = Method(
     name="dtsl",
     summary="features from decision trees",
@@ -125,4 +149,10 @@ DTL1_METHOD = Method(
     summary="dtsl and l1 together",
     options=(*_TREES, _CONVERSION, *_L1, *_COMMON),
     learn=_learn_dtl1,
+)
+DN2MN_METHOD = Method(
+    name="dn2mn",
+    summary="trees or regressions converted in closed form",
+    options=(_CPD, *_TREES, _C, _SOLVER, _ORDERS, _BASE, _RELEARN, *_COMMON),
+    learn=_learn_dn2mn,
 )
