@@ -14,6 +14,7 @@ void bind_data(py::module_& m);
 void bind_delimited(py::module_& m);
 void bind_errors(py::module_& m);
 void bind_features(py::module_& m);
+void bind_l1(py::module_& m);
 void bind_network(py::module_& m);
 void bind_optim(py::module_& m);
 void bind_weights(py::module_& m);

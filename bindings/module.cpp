@@ -12,4 +12,5 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_network(m);
   bind_optim(m);
   bind_weights(m);
+  bind_l1(m);
 }

@@ -109,12 +109,13 @@ TEST_CASE("free coordinates that may move together stay finite") {
   CHECK(x.cwiseAbs().maxCoeff() < 1);
 }
 
-TEST_CASE("a coordinate without curvature stays where it is") {
-  const MatrixXd h{{1.0, 0.0}, {0.0, 0.0}};
-  VectorXd x{{0.0, 0.25}};
-  L1Quadratic(h, {true, true}).minimize(VectorXd{{-3.0, -5.0}}, 1.0, 1e-12, 10, x);
+TEST_CASE("a coordinate without curvature goes to zero, unless its slope pulls it further away") {
+  const MatrixXd h{{1.0, 0.0, 0.0}, {0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+  VectorXd x{{0.0, 0.25, 0.25}};
+  L1Quadratic(h, {true, true, true}).minimize(VectorXd{{-3.0, -5.0, -0.5}}, 1.0, 1e-12, 10, x);
   CHECK(x[0] == doctest::Approx(2.0));
   CHECK(x[1] == 0.25);
+  CHECK(x[2] == 0);
 }
 
 TEST_CASE("a sweep gives the same bits on every instruction set") {

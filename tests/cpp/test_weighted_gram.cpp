@@ -68,6 +68,15 @@ TEST_CASE("sparse columns are added up exactly") {
   CHECK((gram - columns.gram(d)).cwiseAbs().maxCoeff() < 1e-11);
 }
 
+TEST_CASE("dense columns can be added up exactly too") {
+  Dice dice(8);
+  const Columns columns(dice, 500, 30, 0.6);
+  const std::vector<double> d = dice.numbers(500, 0.0, 3.0);
+  const Eigen::MatrixXd exact = columns.gram(d);
+  CHECK((weighted_gram(columns.views(), d, true) - exact).cwiseAbs().maxCoeff() < 1e-11);
+  CHECK((weighted_gram(columns.views(), d) - exact).cwiseAbs().maxCoeff() > 1e-6);
+}
+
 TEST_CASE("dense columns are near, symmetric and positive semi-definite") {
   Dice dice(2);
   for (const std::size_t n_rows : {std::size_t{300}, std::size_t{1024}, std::size_t{2500}}) {

@@ -82,7 +82,9 @@ class L1Newton {
   // A Hessian is kept while it takes the violation down to this share.
   static constexpr double kKeepHessian = 0.25;
   static constexpr int kMaxSweeps = 1000;
-  // Iterations with a new Hessian and hardly any progress before the run is called stalled.
+  // A new Hessian that leaves more than this share made no progress; after so many of them the run
+  // is called stalled.
+  static constexpr double kProgress = 0.9;
   static constexpr int kPatience = 10;
 
   const ColumnGroups& groups() const noexcept {
@@ -114,6 +116,7 @@ class L1Newton {
   std::vector<std::size_t> active_;     // columns of the model
   std::vector<Eigen::Index> modelled_;  // parameters of the model: channels, columns, intercept
   std::optional<L1Quadratic> model_;
+  bool exact_ = false;  // Hessians without rounding
 };
 
 inline L1Outcome L1Newton::solve(double c, double tolerance, int max_iterations) {
@@ -182,6 +185,7 @@ inline void L1Newton::grow_working_set(double l1) {
 
 inline Status L1Newton::descend(double l1, double goal, int max_iterations, int& iterations) {
   model_.reset();
+  exact_ = false;
   int patience = kPatience;
   for (double before = working_violation(l1); before > goal; ++iterations) {
     if (iterations >= max_iterations) return Status::max_iterations;
@@ -195,7 +199,10 @@ inline Status L1Newton::descend(double l1, double goal, int max_iterations, int&
     const double after = working_violation(l1);
     if (!moved || after > kKeepHessian * before) {
       model_.reset();
-      if (fresh && after > 0.9 * before && --patience == 0) return Status::stalled;
+      if (fresh && after > kProgress * before) {
+        if (--patience == 0) return Status::stalled;
+        exact_ = 2 * patience <= kPatience;  // rounding may be at fault
+      }
     }
     before = after;
   }
@@ -236,7 +243,7 @@ inline Eigen::MatrixXd L1Newton::hessian() {
   std::vector<double> curvature(problem_.n_rows());
   const auto gram_of_pair = [&](std::size_t j, std::size_t k) {
     problem_.loss().pair_curvature(here_.probabilities, j, k, curvature);
-    Eigen::MatrixXd gram = weighted_gram(columns, curvature);
+    Eigen::MatrixXd gram = weighted_gram(columns, curvature, exact_);
     repair_diagonal(curvature, gram);
     return gram;
   };

@@ -187,14 +187,15 @@ inline void exact_gram(std::span<const PackedColumn> columns, std::span<const do
 
 }  // namespace detail
 
-// Column i is 1 on the packed rows columns[i].
+// Column i is 1 on the packed rows columns[i]. With `exact`, dense columns are treated like sparse
+// ones.
 inline Eigen::MatrixXd weighted_gram(std::span<const std::span<const Word>> columns,
-                                     std::span<const double> d) {
+                                     std::span<const double> d, bool exact = false) {
   const auto n = static_cast<Eigen::Index>(columns.size());
   Eigen::MatrixXd gram = Eigen::MatrixXd::Zero(n, n);
   std::size_t ones = 0;
   for (const auto rows : columns) ones += count_bits(rows);
-  if (kSparseShare * ones < columns.size() * d.size())
+  if (exact || kSparseShare * ones < columns.size() * d.size())
     detail::exact_gram(columns, d, gram);
   else
     detail::rounded_gram(columns, d, gram);

@@ -40,7 +40,8 @@ struct CoordinateSweepKernel {
                                          double* slopes, double* x, std::size_t n) const noexcept {
     for (std::size_t i = 0; i < n; ++i) {
       const double* row = h + i * stride;
-      if (!(row[i] > 0)) continue;  // the model knows nothing of this coordinate
+      // Without curvature the minimiser is zero, or infinitely far away: then better stay.
+      if (!(row[i] > 0) && std::abs(slopes[i]) > l1) continue;
       const double aim = row[i] * x[i] - slopes[i];
       const double moved = aim > l1 ? (aim - l1) / row[i] : aim < -l1 ? (aim + l1) / row[i] : 0.0;
       const double change = moved - x[i];
