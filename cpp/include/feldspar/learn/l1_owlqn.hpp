@@ -4,11 +4,11 @@
 // Cost: per iteration one product with all columns and one with their transpose.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include <Eigen/Core>
 
