@@ -39,7 +39,7 @@ Codes unknown(const MarkovNetwork& network) {
 TEST_CASE("both estimates are as far from log Z as their standard errors say") {
   Deviations forward, reverse;
   for (const Value most_values : {Value{2}, Value{4}})
-    for (const NamedNetwork& model : small_networks(210 + most_values, most_values)) {
+    for (const EnumeratedNetwork& model : enumerated_networks(210 + most_values, most_values)) {
       CAPTURE(model.name);
       CAPTURE(most_values);
       Dice dice(5);
@@ -70,7 +70,7 @@ TEST_CASE("both estimates are as far from log Z as their standard errors say") {
 }
 
 TEST_CASE("with few temperatures the estimates enclose log Z on average") {
-  const MarkovNetwork network = small_networks(231, 2)[2].network;
+  const MarkovNetwork network = enumerated_networks(231, 2)[2].network;
   const double exact = sum_over_states(network, {unknown(network), {}}).log_partition;
   double below = 0, above = 0;
   const int n = 400;  // the means have an error of a fifth of their size
@@ -101,7 +101,7 @@ TEST_CASE("independent variables need no annealing") {
 }
 
 TEST_CASE("with everything observed log Z is the log-potential of the row") {
-  const MarkovNetwork network = small_networks(241, 4)[4].network;
+  const MarkovNetwork network = enumerated_networks(241, 4)[4].network;
   Dice dice(2);
   const auto evidence = small_evidence(dice, network.schema(), 1.0, true);
   const auto result = annealed_log_partition(network, evidence.view(), quick(0), kOneThread);
@@ -129,7 +129,7 @@ TEST_CASE("temperatures rise from zero to one as their schedule says") {
 }
 
 TEST_CASE("results have the same bits for any number of threads") {
-  const MarkovNetwork network = small_networks(251, 4)[4].network;
+  const MarkovNetwork network = enumerated_networks(251, 4)[4].network;
   const auto one = annealed_log_partition(network, {unknown(network), {}}, quick(1), kOneThread);
   for (const int threads : {2, 3}) {
     const auto several =
@@ -141,7 +141,7 @@ TEST_CASE("results have the same bits for any number of threads") {
 }
 
 TEST_CASE("stops, time limits, no reverse, bad options") {
-  const MarkovNetwork network = small_networks(261, 2)[3].network;
+  const MarkovNetwork network = enumerated_networks(261, 2)[3].network;
   const Codes row = unknown(network);
   StopAfter monitor(100);
   CHECK_THROWS_AS(annealed_log_partition(network, {row, {}}, quick(0), {1, &monitor}), Interrupted);

@@ -60,13 +60,13 @@ GibbsOptions short_chains() {
   return options;
 }
 
-MarkovNetwork mixed_network() { return small_networks(3, 4)[4].network; }
+MarkovNetwork mixed_network() { return enumerated_networks(3, 4)[4].network; }
 
 }  // namespace
 
 TEST_CASE("marginals are as far from the exact ones as their standard errors say") {
   for (const Value most_values : {Value{2}, Value{4}})
-    for (const NamedNetwork& model : small_networks(10 + most_values, most_values)) {
+    for (const EnumeratedNetwork& model : enumerated_networks(10 + most_values, most_values)) {
       CAPTURE(model.name);
       CAPTURE(most_values);
       Deviations deviations;
@@ -89,7 +89,7 @@ TEST_CASE("counters, short tables and long tables all give the exact marginals")
     CAPTURE(bits);
     Deviations deviations;
     for (const Value most_values : {Value{2}, Value{4}})
-      for (const NamedNetwork& model : small_networks(20 + most_values, most_values)) {
+      for (const EnumeratedNetwork& model : enumerated_networks(20 + most_values, most_values)) {
         Dice dice(6);
         const auto evidence = small_evidence(dice, model.network.schema(), 0.2, true);
         compare(model.network, evidence.view(), long_chains(1, bits), deviations);
@@ -101,7 +101,7 @@ TEST_CASE("counters, short tables and long tables all give the exact marginals")
 }
 
 TEST_CASE("counters and tables follow the same path but for rounding") {
-  const MarkovNetwork network = small_networks(7, 2)[4].network;
+  const MarkovNetwork network = enumerated_networks(7, 2)[4].network;
   const Codes unknown(network.schema().n_variables(), kUnknown);
   GibbsOptions options = short_chains();
   const auto tables = gibbs_marginals(network, {unknown, {}}, options, kOneThread);
@@ -112,7 +112,7 @@ TEST_CASE("counters and tables follow the same path but for rounding") {
 
 TEST_CASE("a single hidden variable has its exact distribution") {
   for (const Value most_values : {Value{2}, Value{4}}) {
-    const MarkovNetwork network = small_networks(31, most_values)[4].network;
+    const MarkovNetwork network = enumerated_networks(31, most_values)[4].network;
     Dice dice(2);
     for (Variable v = 0; v < network.schema().n_variables(); ++v) {
       auto evidence = small_evidence(dice, network.schema(), 1.0, true);
@@ -128,7 +128,7 @@ TEST_CASE("a single hidden variable has its exact distribution") {
 
 TEST_CASE("counts add one to each value and agree with the exact marginals") {
   for (const Value most_values : {Value{2}, Value{4}}) {
-    const MarkovNetwork network = small_networks(41, most_values)[2].network;
+    const MarkovNetwork network = enumerated_networks(41, most_values)[2].network;
     const Codes unknown(network.schema().n_variables(), kUnknown);
     Deviations deviations;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -152,7 +152,7 @@ TEST_CASE("counts add one to each value and agree with the exact marginals") {
 }
 
 TEST_CASE("thinning spaces samples out and leaves the answer alone") {
-  const MarkovNetwork network = small_networks(51, 2)[0].network;
+  const MarkovNetwork network = enumerated_networks(51, 2)[0].network;
   const Codes unknown(network.schema().n_variables(), kUnknown);
   GibbsOptions options = long_chains(3);
   const double dense =
@@ -270,7 +270,7 @@ TEST_CASE("a stop leaves the rows that are finished, or throws if there are none
 }
 
 TEST_CASE("a time limit is kept inside a row, which has what was sampled until then") {
-  const MarkovNetwork network = small_networks(61, 2)[3].network;
+  const MarkovNetwork network = enumerated_networks(61, 2)[3].network;
   const Codes unknown(network.schema().n_variables(), kUnknown);
   GibbsOptions options = short_chains();
   options.chains.n_samples = 1 << 30;
@@ -315,7 +315,7 @@ TEST_CASE("bad options and bad evidence are refused by name") {
 
 TEST_CASE("sampled states have the frequencies of the model") {
   for (const Value most_values : {Value{2}, Value{4}})
-    for (const NamedNetwork& model : small_networks(71, most_values)) {
+    for (const EnumeratedNetwork& model : enumerated_networks(71, most_values)) {
       CAPTURE(model.name);
       Dice dice(11);
       const Schema& schema = model.network.schema();

@@ -45,7 +45,7 @@ MarkovNetwork two_modes() {
 
 TEST_CASE("marginals are as far from the exact ones as their standard errors say") {
   for (const Value most_values : {Value{2}, Value{4}})
-    for (const NamedNetwork& model : small_networks(110 + most_values, most_values)) {
+    for (const EnumeratedNetwork& model : enumerated_networks(110 + most_values, most_values)) {
       CAPTURE(model.name);
       CAPTURE(most_values);
       Deviations deviations;
@@ -81,7 +81,7 @@ TEST_CASE("it crosses between modes where Gibbs sampling stays") {
 }
 
 TEST_CASE("results have the same bits for any number of threads and do not depend on other rows") {
-  const MarkovNetwork network = small_networks(121, 4)[4].network;
+  const MarkovNetwork network = enumerated_networks(121, 4)[4].network;
   const std::size_t n = network.schema().n_variables();
   const std::size_t width = value_offsets(network.schema()).back();
   Dice dice(3);

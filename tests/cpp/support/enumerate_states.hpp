@@ -64,13 +64,13 @@ inline StateSums sum_over_states(const MarkovNetwork& network, const EvidenceVie
   return sums;
 }
 
-struct NamedNetwork {
+struct EnumeratedNetwork {
   std::string name;
   MarkovNetwork network;
 };
 
 // Every value of every variable on its own, and every pair of values of every edge.
-inline MarkovNetwork pairwise_network(Dice& dice, const Schema& schema,
+inline MarkovNetwork enumerated_pairs(Dice& dice, const Schema& schema,
                                       const std::vector<std::pair<Variable, Variable>>& edges,
                                       double strength) {
   FeatureSetBuilder builder(schema);
@@ -88,7 +88,7 @@ inline MarkovNetwork pairwise_network(Dice& dice, const Schema& schema,
 
 // Chain, star, grid and dense pairs, and features of up to six tests with sets of values; binary, or
 // of up to `most_values` (in the last also of a single one).
-inline std::vector<NamedNetwork> small_networks(std::uint64_t seed, Value most_values) {
+inline std::vector<EnumeratedNetwork> enumerated_networks(std::uint64_t seed, Value most_values) {
   Dice dice(seed);
   const bool binary = most_values == 2;
   const auto schema = [&](std::size_t n) { return random_schema(dice, n, 2, most_values); };
@@ -102,12 +102,12 @@ inline std::vector<NamedNetwork> small_networks(std::uint64_t seed, Value most_v
   }
   for (Variable u = 0; u < n; ++u)
     for (Variable v = u + 1; v < n; ++v) dense.emplace_back(u, v);
-  std::vector<NamedNetwork> networks;
-  networks.push_back({"chain", pairwise_network(dice, schema(n), chain, 1.2)});
-  networks.push_back({"star", pairwise_network(dice, schema(n), star, 1.0)});
+  std::vector<EnumeratedNetwork> networks;
+  networks.push_back({"chain", enumerated_pairs(dice, schema(n), chain, 1.2)});
+  networks.push_back({"star", enumerated_pairs(dice, schema(n), star, 1.0)});
   networks.push_back(
-      {"grid", pairwise_network(dice, random_schema(dice, 9, 2, binary ? 2 : 3), grid, 1.0)});
-  networks.push_back({"dense", pairwise_network(dice, schema(n), dense, 0.5)});
+      {"grid", enumerated_pairs(dice, random_schema(dice, 9, 2, binary ? 2 : 3), grid, 1.0)});
+  networks.push_back({"dense", enumerated_pairs(dice, schema(n), dense, 0.5)});
   FeatureSet features = random_features(
       dice, random_schema(dice, binary ? 12 : 7, binary ? 2 : 1, most_values), 120, 6);
   auto weights = dice.numbers(features.size(), -0.8, 0.8);
