@@ -166,6 +166,7 @@ void bind_l1(py::module_& m) {
           },
           py::arg("data"), py::arg("c_values").noconvert(), py::arg("options"),
           py::arg("n_threads"), py::arg("progress"))
+      .def_static("default_c_values", [] { return copy(std::span<const double>(kDefaultCValues)); })
       .def_property_readonly("n_values", &L1Path::n_values)
       .def_property_readonly("c_values", [](const L1Path& self) { return copy(self.c_values()); })
       .def(

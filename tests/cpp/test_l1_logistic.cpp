@@ -23,7 +23,7 @@ using namespace feldspar::testing;
 
 namespace {
 
-const std::vector<double> kPath{0.001, 0.01, 0.05, 0.1, 0.5, 1, 5};
+const std::vector<double> kPath(kDefaultCValues.begin(), kDefaultCValues.end());
 constexpr Execution kOneThread{.n_threads = 1};
 
 struct Rows {

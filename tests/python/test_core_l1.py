@@ -181,6 +181,7 @@ def test_tables_tell_what_the_fits_tell():
     path = fit(codes, cardinalities)
     assert path.n_values == 7
     np.testing.assert_array_equal(path.c_values, PATH)
+    np.testing.assert_array_equal(_core.L1Path.default_c_values(), PATH)
     for table in (path.objectives, path.training_log_likelihoods, path.violations, path.seconds):
         assert table.shape == (5, 7)
     for target in range(5):

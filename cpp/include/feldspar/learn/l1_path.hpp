@@ -2,6 +2,7 @@
 // set and a path of penalties; l1_logistic.hpp has the formulas.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -15,6 +16,9 @@
 #include <feldspar/optim/result.hpp>
 
 namespace feldspar {
+
+// The path of those who do not name one.
+inline constexpr std::array<double, 7> kDefaultCValues{0.001, 0.01, 0.05, 0.1, 0.5, 1, 5};
 
 enum class L1Solver { coordinate, owlqn };
 
