@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 
 import pytest
 
 from feldspar import datasets
 from feldspar.datasets import DataSplit
+
+# Shells start background jobs with Ctrl-C ignored, and Python leaves it so; our tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
