@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -126,6 +126,7 @@ class _Running:
 
 
 _Answer: TypeAlias = tuple[Floats, Diagnostics]
+_Found = TypeVar("_Found")
 
 
 def marginals(
@@ -215,16 +216,9 @@ def _gibbs(
         standard_errors,
         random_state,
     )
-    with progress_bar("gibbs", shown=running.verbose) as progress:
-        sampled = _core.gibbs_marginals(
-            network._core,
-            evidence.codes,
-            evidence.log_likelihoods,
-            options,
-            running.n_threads,
-            progress,
-        )
-    return _sampled("gibbs", sampled)
+    return _sampled(
+        "gibbs", _ask(_core.gibbs_marginals, network, evidence, options, running, "gibbs")
+    )
 
 
 def _mcsat(
@@ -262,16 +256,9 @@ def _mcsat(
     if max_moves is not None:
         sat.max_moves = core_int("max_moves", max_moves)
     options.sat = sat
-    with progress_bar("mcsat", shown=running.verbose) as progress:
-        sampled = _core.mcsat_marginals(
-            network._core,
-            evidence.codes,
-            evidence.log_likelihoods,
-            options,
-            running.n_threads,
-            progress,
-        )
-    return _sampled("mcsat", sampled)
+    return _sampled(
+        "mcsat", _ask(_core.mcsat_marginals, network, evidence, options, running, "mcsat")
+    )
 
 
 def _sampled(method: str, sampled: _core.SampledMarginals) -> _Answer:
@@ -307,18 +294,9 @@ def _exact(
     options = _core.JunctionTreeOptions()
     options.max_table_entries = core_float("max_table_entries", max_table_entries)
     options.max_seconds = running.max_seconds
-    with progress_bar("exact", shown=running.verbose) as progress:
-        return _timed(
-            "exact",
-            lambda: _core.junction_tree_marginals(
-                network._core,
-                evidence.codes,
-                evidence.log_likelihoods,
-                options,
-                running.n_threads,
-                progress,
-            ),
-        )
+    started = time.perf_counter()
+    found = _ask(_core.junction_tree_marginals, network, evidence, options, running, "exact")
+    return _found("exact", found, time.perf_counter() - started)
 
 
 def _bp(
@@ -342,18 +320,9 @@ def _bp(
     if tolerance is not None:
         options.tolerance = core_float("tolerance", tolerance)
     options.max_seconds = running.max_seconds
-    with progress_bar("bp", shown=running.verbose) as progress:
-        return _timed(
-            "bp",
-            lambda: _core.belief_propagation_marginals(
-                network._core,
-                evidence.codes,
-                evidence.log_likelihoods,
-                options,
-                running.n_threads,
-                progress,
-            ),
-        )
+    started = time.perf_counter()
+    found = _ask(_core.belief_propagation_marginals, network, evidence, options, running, "bp")
+    return _found("bp", found, time.perf_counter() - started)
 
 
 def _meanfield(
@@ -374,18 +343,9 @@ def _meanfield(
     options.n_starts = core_int("n_starts", n_starts)
     options.seed = core_seed(random_state)
     options.max_seconds = running.max_seconds
-    with progress_bar("mean field", shown=running.verbose) as progress:
-        return _timed(
-            "meanfield",
-            lambda: _core.mean_field_marginals(
-                network._core,
-                evidence.codes,
-                evidence.log_likelihoods,
-                options,
-                running.n_threads,
-                progress,
-            ),
-        )
+    started = time.perf_counter()
+    found = _ask(_core.mean_field_marginals, network, evidence, options, running, "mean field")
+    return _found("meanfield", found, time.perf_counter() - started)
 
 
 def _auto(
@@ -420,21 +380,39 @@ def _with_reason(answer: _Answer, reason: str) -> _Answer:
     return answer[0], replace(answer[1], reason=reason)
 
 
-def _timed(method: str, run: Callable[[], _core.Marginals]) -> _Answer:
-    started = time.perf_counter()
-    found = run()
+def _ask(
+    function: Callable[..., _Found],
+    network: MarkovNetwork,
+    evidence: Evidence,
+    options: object,
+    running: _Running,
+    title: str,
+) -> _Found:
+    """Call the core: all its methods are asked alike."""
+    with progress_bar(title, shown=running.verbose) as progress:
+        return function(
+            network._core,
+            evidence.codes,
+            evidence.log_likelihoods,
+            options,
+            running.n_threads,
+            progress,
+        )
+
+
+def _found(method: str, found: _core.Marginals, seconds: float) -> _Answer:
     statuses = np.array(found.statuses)
     left = int(np.isin(statuses, ["not_done", "time_limit"]).sum())
     if left:
         warnings.warn(
             f"the time limit is over: {left} of {len(statuses)} rows are not finished; see "
             "diagnostics.per_row['status']",
-            stacklevel=6,
+            stacklevel=5,
         )
     return found.probabilities, Diagnostics(
         method=method,
         converged=bool((statuses == "converged").all()),
-        seconds=time.perf_counter() - started,
+        seconds=seconds,
         per_row={
             "status": statuses,
             "iterations": found.iterations,
