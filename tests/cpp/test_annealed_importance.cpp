@@ -14,6 +14,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_annealed_importance {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -174,3 +176,5 @@ TEST_CASE("stops, time limits, no reverse, bad options") {
   CHECK_THROWS_WITH_AS(annealed_log_partition(network, {}, {}), "evidence: expected one row, got 0",
                        InvalidInput);
 }
+
+}  // namespace test_annealed_importance

@@ -13,6 +13,8 @@
 #include "support/compare.hpp"
 #include "support/random_models.hpp"
 
+namespace test_conditional_scores {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -157,3 +159,5 @@ TEST_CASE("all chains of a binary variable change at once") {
     }
   }
 }
+
+}  // namespace test_conditional_scores

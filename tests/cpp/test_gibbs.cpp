@@ -15,6 +15,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_gibbs {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -359,3 +361,5 @@ TEST_CASE(
   StopAfter monitor(0);
   CHECK_THROWS_AS(sample(network, {unknown, {}}, 5, {}, {1, &monitor}), Interrupted);
 }
+
+}  // namespace test_gibbs

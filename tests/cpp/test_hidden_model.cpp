@@ -11,6 +11,8 @@
 #include "support/enumerate_states.hpp"
 #include "support/random_models.hpp"
 
+namespace test_hidden_model {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -121,3 +123,5 @@ TEST_CASE("thousands of parts are told apart") {
           doctest::Approx(testing::log_potential(problem.features, problem.weights, state)));
   }
 }
+
+}  // namespace test_hidden_model

@@ -14,6 +14,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_mcsat {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -123,3 +125,5 @@ TEST_CASE("stops, time limits and bad options") {
   CHECK_THROWS_WITH_AS(mcsat_marginals(network, {unknown, {}}, options),
                        "temperature must be positive, got -1", InvalidInput);
 }
+
+}  // namespace test_mcsat

@@ -13,6 +13,8 @@
 #include "support/contexts.hpp"
 #include "support/random_models.hpp"
 
+namespace test_narrow_index {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -136,3 +138,5 @@ TEST_CASE("rows are forgotten unless they are wanted") {
   CHECK(with.bytes() - without.bytes() == family.data.n_rows() * sizeof(std::uint32_t));
   CHECK(with.n_lookups() == without.n_lookups());
 }
+
+}  // namespace test_narrow_index

@@ -20,6 +20,8 @@
 #include "support/simd_levels.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_pseudo_likelihood {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -329,3 +331,5 @@ TEST_CASE("statistics count what the indexes hold") {
   CHECK(wide.statistics().n_tiles == 3);  // 28 margins of binary variables, 4 x 2 of the others
   CHECK(wide.statistics().bytes > 0);
 }
+
+}  // namespace test_pseudo_likelihood

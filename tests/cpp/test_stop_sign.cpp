@@ -9,6 +9,8 @@
 
 #include "support/stop_after.hpp"
 
+namespace test_stop_sign {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -43,3 +45,5 @@ TEST_CASE("the time is up when it is") {
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   CHECK(soon.out_of_time());
 }
+
+}  // namespace test_stop_sign
