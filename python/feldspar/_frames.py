@@ -34,6 +34,11 @@ def as_frame(X: object) -> Frame | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
+def is_frame(X: object) -> bool:
+    """Tell data frames from arrays and lists of rows."""
+    return not isinstance(X, np.ndarray | list | tuple) and as_frame(X) is not None
+
+
 def columns_of(frame: Frame) -> dict[str, Column]:
     """Return the columns by name; a name that is no text (pandas allows it) becomes text."""
     if frame.shape[0] == 0 or frame.shape[1] == 0:

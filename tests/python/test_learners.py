@@ -190,7 +190,7 @@ def test_bad_parameters_are_named(learner: MarkovLearner) -> None:
 
 
 def test_one_row_cannot_be_held_out() -> None:
-    with pytest.raises(ValueError, match="X has one row"):
+    with pytest.raises(ValueError, match="X has 1 sample, too few"):
         fs.DTSL().fit(TRAIN[:1])
 
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from feldspar._random import RandomState
 from feldspar.learners._clock import Clock
+from feldspar.learners._estimator import DiscreteEstimator
 from feldspar.learners._search import Search, TrainingData, WeightSettings
 from feldspar.weights import OnInterrupt, check_on_interrupt, listed, warn_unless_converged
 
@@ -23,7 +23,7 @@ Word = TypeVar("Word", bound=str)
 PRIOR_SDS = (100.0, 10.0, 1.0, 0.1)
 
 
-class MarkovLearner(BaseEstimator):  # type: ignore[misc]
+class MarkovLearner(DiscreteEstimator):
     """Fits Markov networks: reads the data, searches, keeps the best network.
 
     A parameter named in `_tuned` is one value or a list of values to try. A subclass says in
@@ -43,6 +43,8 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
     schema_ : Schema
     n_features_in_ : int
         Number of variables.
+    feature_names_in_ : array of str
+        Their names, where the data came with names.
     """
 
     # The names of the parameters that may be lists of values to try.
@@ -100,8 +102,7 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
         self.best_params_ = search.params
         self.trials_ = search.trials
         self.fit_seconds_ = clock.seconds()
-        self.schema_ = data.train.schema
-        self.n_features_in_ = len(self.schema_)
+        self._remember_columns(X, data.train.schema)
         self.network_.metadata["learner"] = {"name": type(self).__name__, **search.params}
         if clock.is_over:
             warnings.warn(
@@ -121,13 +122,17 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
         self, X: object, y: object = None, sample_weight: npt.ArrayLike | None = None
     ) -> float:
         """Return the mean pseudo-log-likelihood per row."""
-        check_is_fitted(self, "network_")
+        self._check_ready(X)
         return self.network_.score(X, sample_weight=sample_weight, n_jobs=self.n_jobs)
 
     def score_samples(self, X: object) -> npt.NDArray[np.float64]:
         """Return the pseudo-log-likelihood of each row."""
-        check_is_fitted(self, "network_")
+        self._check_ready(X)
         return self.network_.score_samples(X, n_jobs=self.n_jobs)
+
+    def _check_ready(self, X: object) -> None:
+        check_is_fitted(self, "network_")
+        self._check_width(X)
 
     def _choices(self, name: str) -> list[Any]:
         """Return the values of a parameter to try, in the order given."""

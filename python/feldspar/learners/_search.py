@@ -56,7 +56,7 @@ class TrainingData:
         if valid is None and has_choice:
             if len(train) < 2:
                 raise ValueError(
-                    "X has one row, too few to hold some out for choosing among several settings; "
+                    "X has 1 sample, too few to hold some out for choosing among several settings; "
                     "expected more rows, X_valid, or one value for each parameter"
                 )
             valid, train = train.split(_HELD_OUT, random_state)

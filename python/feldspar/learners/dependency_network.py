@@ -18,12 +18,13 @@ from feldspar.learners._conditionals import (
     Cpd,
     learn_conditionals,
 )
+from feldspar.learners._estimator import DiscreteEstimator
 from feldspar.learners._search import Search, TrainingData
 from feldspar.learners._trees import KAPPAS
 from feldspar.weights import listed
 
 
-class DependencyNetwork(DependencyModel, BaseEstimator):  # type: ignore[misc]
+class DependencyNetwork(DependencyModel, DiscreteEstimator):
     """A conditional distribution for every variable given all the others (Heckerman et al. 2000).
 
     The conditionals are learned one by one, which is fast, and need not belong to any joint
@@ -147,8 +148,21 @@ class DependencyNetwork(DependencyModel, BaseEstimator):  # type: ignore[misc]
         self.best_params_ = params
         self.trials_ = search.trials
         self.fit_seconds_ = search.clock.seconds()
-        self.n_features_in_ = len(data.train.schema)
+        self._remember_columns(X, data.train.schema)
         return self
+
+    def score(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> float:
+        """Return the mean pseudo-log-likelihood (PLL) per row, by weight where there are any."""
+        if hasattr(self, "n_features_in_"):  # fitted, not made of parts
+            self._check_width(X)
+        return super().score(X, y, sample_weight=sample_weight, n_jobs=n_jobs)
 
 
 def _plain(estimator: BaseEstimator) -> dict[str, Any]:
