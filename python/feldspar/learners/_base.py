@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from feldspar.learners._clock import Clock
 from feldspar.learners._estimator import DiscreteEstimator
 from feldspar.learners._search import Search, TrainingData, WeightSettings
 from feldspar.weights import OnInterrupt, check_on_interrupt, listed, warn_unless_converged
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Word = TypeVar("Word", bound=str)
 
@@ -129,6 +132,16 @@ class MarkovLearner(DiscreteEstimator):
         """Return the pseudo-log-likelihood of each row."""
         self._check_ready(X)
         return self.network_.score_samples(X, n_jobs=self.n_jobs)
+
+    def plot_trials(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the validation PLL of every network that was tried, with its settings.
+
+        Needs matplotlib (``pip install feldspar[plot]``).
+        """
+        from feldspar.plotting import draw_trials
+
+        check_is_fitted(self, "network_")
+        return draw_trials(self.trials_, title=f"{type(self).__name__}: what was tried", ax=ax)
 
     def _check_ready(self, X: object) -> None:
         check_is_fitted(self, "network_")
