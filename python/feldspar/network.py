@@ -203,28 +203,47 @@ class MarkovNetwork(ConditionalModel):
         """
         return self.marginals(Table.of(X, schema=self.schema), method, **options)
 
-    def impute(self, X: object, method: Method = "auto", **options: Any) -> Table:
+    def impute(self, X: object, method: Method = "auto", **options: Any) -> Any:
         """Return the rows with every missing entry filled in by its most probable value.
 
         Each entry on its own: `most_probable` finds the values that are most probable together.
+
+        Parameters
+        ----------
+        X : table, frame or array
+            Rows with missing entries.
+        method : str
+            As in `marginals`.
+        **options
+            Of the method.
+
+        Returns
+        -------
+        table, frame or array
+            Whichever went in: a :class:`feldspar.Table` for a table, a frame of the same library
+            with the same columns, types and index for a frame, codes for an array.
 
         Examples
         --------
         >>> schema = Schema([2, 2], names=["rain", "wet"])
         >>> network = MarkovNetwork.from_terms(schema, [([("rain", 1), ("wet", 1)], 2.0)])
-        >>> network.impute([[1, -1], [-1, 1]]).to_numpy().tolist()
-        [[1, 1], [1, 1]]
+        >>> network.impute([[1, -1], [-1, 1]])
+        array([[1, 1],
+               [1, 1]])
         """
+        from feldspar import _frames
+
         table = Table.of(X, schema=self.schema)
-        if not table.has_missing:
-            return table
-        found = self.marginals(table, method, **options)
         codes = table.to_numpy()
-        for v, name in enumerate(self.schema.names):
-            holes = codes[:, v] < 0
-            codes[holes, v] = np.argmax(found[name][holes], axis=1)
-        weights = table.weights if table.has_weights else None
-        return Table._of_parts(codes, self.schema, weights)
+        holes = codes < 0
+        if holes.any():
+            found = self.marginals(table, method, **options)
+            for v in range(len(self.schema)):
+                codes[holes[:, v], v] = np.argmax(found[v][holes[:, v]], axis=1)
+        filled = Table._of_parts(codes, self.schema, table._weights)
+        if isinstance(X, Table):
+            return filled
+        return _frames.fill_frame(X, holes, filled) if _frames.is_frame(X) else codes
 
     def most_probable(
         self, evidence: object = None, method: str = "auto", **options: Any
@@ -324,7 +343,8 @@ class MarkovNetwork(ConditionalModel):
     ) -> Table:
         """Draw samples by Gibbs sampling, with what is known held fixed.
 
-        Samples come chain by chain, those of one chain in the order in which they were drawn.
+        Samples come chain by chain, those of one chain in the order in which they were drawn, as a
+        table; ``sample(...).to_frame("polars")`` is a frame of a library's choice, with labels.
 
         Parameters
         ----------

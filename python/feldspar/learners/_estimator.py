@@ -44,6 +44,6 @@ class DiscreteEstimator(BaseEstimator):  # type: ignore[misc]
         """Keep what scikit-learn asks for: how many columns, and their names if they had any."""
         self.schema_ = schema
         self.n_features_in_ = len(schema)
-        vars(self).pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)
         if isinstance(X, Table) or _frames.is_frame(X):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
