@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
@@ -78,6 +78,8 @@ class DependencyNetwork(DependencyModel, DiscreteEstimator):
     >>> len(network.sample(5, random_state=0))
     5
     """
+
+    _tuned: ClassVar[tuple[str, ...]] = ("kappa", "C")
 
     def __init__(
         self,
