@@ -5,7 +5,8 @@ Rows and columns are counted from 0, as in the arrays themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +32,11 @@ def matrix_of(X: object) -> npt.NDArray[Any]:
     """Return ``X`` as a 2-D array of numbers with at least one row and one column."""
     if hasattr(X, "toarray"):
         raise TypeError("X is a sparse matrix; expected dense data: pass X.toarray()")
+    if X is None or isinstance(X, str | bytes | os.PathLike | Mapping):
+        hint = {"dict": ": pass pandas.DataFrame(X)", "NoneType": ""}.get(
+            type(X).__name__, ": files are read by feldspar.read_table"
+        )
+        raise TypeError(f"X: expected a table, a data frame or a 2-D array, got {X!r:.60}{hint}")
     try:
         array = np.asarray(X)
     except ValueError as error:
@@ -56,7 +62,8 @@ def integer_codes(X: object, names: Sequence[str] | None = None) -> npt.NDArray[
         return array.astype(np.int8)
     if array.dtype.kind == "f":
         _refuse(~np.isfinite(array), array, "an integer code, or -1 if missing", names)
-        _refuse(array != np.floor(array), array, "an integer code (see discretize)", names)
+        expected = "an integer code (feldspar.discretize makes codes of numbers)"
+        _refuse(array != np.floor(array), array, expected, names)
     # Two numbers tell whether all is well; only else are the entries looked at one by one.
     if array.min() < MISSING:
         expected = "a code >= 0, or -1 if missing"

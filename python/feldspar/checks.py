@@ -30,6 +30,7 @@ from feldspar import learners
 from feldspar._frames import Backend
 from feldspar.learners._base import MarkovLearner
 from feldspar.learners._search import Search
+from feldspar.missing import MissingValuesWarning
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
 from feldspar.weights import listed
@@ -247,11 +248,19 @@ def check_pipeline(learner: Learner) -> None:
 
 
 def check_missing_values(learner: Learner) -> None:
-    """Gaps in training data are told with the names of their columns."""
-    rows = _rows(100, 1)
-    rows[7, 2] = -1
-    with _expected_error(ValueError, "c"):
-        learner.fit(Table.from_array(rows, names=_NAMES))
+    """Gaps in training data are told with the names of their columns, and do no harm."""
+    rows = _rows(200, 1)
+    rows[::5, 2] = -1
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        learner.fit(Table.from_array(rows, names=_NAMES), X_valid=_rows(50, 2))
+    told = [str(w.message) for w in caught if issubclass(w.category, MissingValuesWarning)]
+    assert len(told) == 1, "one warning tells of the gaps"
+    assert "1 column: c (40)" in told[0]
+    assert np.isfinite(learner.score(_rows(50, 2)))
+    rows[:, 2] = -1
+    with _expected_error(ValueError, "c (200)"):
+        clone(learner).fit(Table.from_array(rows, names=_NAMES, cardinalities=[2, 2, 3, 2, 2]))
 
 
 def check_time_limit(learner: Learner) -> None:

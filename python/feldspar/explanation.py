@@ -180,8 +180,9 @@ def _known_codes(network: MarkovNetwork, row: object, target: int) -> npt.NDArra
     unknown = [name for name in blanket if codes[schema.index(name)] < 0]
     if unknown:
         raise ValueError(
-            f"row: {listing(unknown)} share features with {schema.names[target]!r} and are not "
-            "known; expected a value for each (network.impute fills them in)"
+            f"row: {listing(unknown)} {'is' if len(unknown) == 1 else 'are'} not known and "
+            f"{'shares' if len(unknown) == 1 else 'share'} features with {schema.names[target]!r}; "
+            "expected a value for each (network.impute fills them in)"
         )
     return codes
 

@@ -266,10 +266,11 @@ def core_codes(table: Table) -> npt.NDArray[np.int32]:
     if table.has_missing:
         row, column = (int(i) for i in np.argwhere(codes < 0)[0])
         columns = [table.schema.names[v] for v in np.flatnonzero((codes < 0).any(axis=0))]
+        noun = "column" if len(columns) == 1 else "columns"
         raise ValueError(
-            f"missing values in {len(columns)} columns ({', '.join(columns[:5])}"
+            f"missing values in {len(columns)} {noun} ({', '.join(columns[:5])}"
             f"{', ...' if len(columns) > 5 else ''}), first in row {row}, "
-            f"column {table.schema.names[column]!r}; expected complete rows"
+            f"column {table.schema.names[column]!r}; expected complete rows (impute fills gaps)"
         )
     return codes
 

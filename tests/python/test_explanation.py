@@ -77,7 +77,7 @@ def test_many_contributions_are_summed_up_in_words() -> None:
 def test_only_the_blanket_must_be_known(network: fs.MarkovNetwork) -> None:
     assert network.explain({"age": "old"}, "sport").value == "none"
     with pytest.raises(
-        ValueError, match="row: smoker, age share features with 'cancer' and are no"
+        ValueError, match="row: smoker, age are not known and share features with 'c"
     ):
         network.explain({"sport": "daily"}, "cancer")
 

@@ -75,7 +75,8 @@ class MarkovLearner(DiscreteEstimator):
         Parameters
         ----------
         X : table, frame or array
-            The rows to learn from, without missing values.
+            The rows to learn from. Of rows with missing values a part is used where that is
+            sound, with a warning that names the columns: see :mod:`feldspar.missing`.
         y : None
             Ignored.
         X_valid : table, frame or array, optional
