@@ -49,10 +49,7 @@ class DN2MN(MarkovLearner):
         Of the trees, as in :class:`feldspar.DTSL`.
     solver : {"coordinate", "owlqn"}
         Of the logistic regressions.
-    max_iterations, tolerance : int, float
-        For ``relearn``, as in :func:`feldspar.learn_weights`.
-    time_limit, random_state, n_jobs, verbose, on_interrupt
-        As in :class:`feldspar.DTSL`.
+    ...
 
     Attributes
     ----------

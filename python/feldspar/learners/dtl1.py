@@ -20,7 +20,8 @@ class DTL1(MarkovLearner):
     """Learns with DTSL and with L1 neighbourhoods, and relearns the weights of both together.
 
     Trees find interactions of many variables; L1 finds many weak pairwise ones. Their union is
-    often better than either.
+    often better than either. ``time_limit`` is for all three steps together, the steps' own limits
+    hold besides; ``n_jobs`` and ``verbose`` hold for all of them.
 
     Parameters
     ----------
@@ -30,12 +31,7 @@ class DTL1(MarkovLearner):
         How the neighbourhoods are learned and tuned; ``L1Neighborhood()`` if left out.
     prior_sd : float, None or sequence of them
         Standard deviation of the Gaussian prior on the weights of the union.
-    max_iterations, tolerance : int, float
-        Of learning the weights of the union, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds for all three steps together; the steps' own limits hold besides.
-    random_state, n_jobs, verbose, on_interrupt
-        As in :class:`feldspar.DTSL`; they hold for all three steps.
+    ...
 
     Attributes
     ----------

@@ -50,18 +50,7 @@ class DTSL(MarkovLearner):
     zero_values : mapping, optional
         The value of a variable that ``"nonzero"`` leaves out, by name or index; code 0 for
         variables that are not named.
-    max_iterations, tolerance : int, float
-        Of weight learning, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds; when they are over, the best network so far is kept.
-    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
-        For rows held out; nothing else is random.
-    n_jobs : int, optional
-        Threads. The result does not depend on it.
-    verbose : bool
-        Show progress on a terminal.
-    on_interrupt : {"return", "raise"}
-        What Ctrl-C does: keep the best network so far, or raise.
+    ...
 
     References
     ----------

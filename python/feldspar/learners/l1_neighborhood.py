@@ -42,18 +42,7 @@ class L1Neighborhood(MarkovLearner):
         Of the EBIC: how much it counts that there are many predictors to choose from; 0 is the BIC.
     solver : {"coordinate", "owlqn"}
         Of the regressions. Both find the same weights; the first is faster.
-    max_iterations, tolerance : int, float
-        Of learning the network's weights, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds; when they are over, the best network so far is kept.
-    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
-        For rows held out; nothing else is random.
-    n_jobs : int, optional
-        Threads. The result does not depend on it.
-    verbose : bool
-        Show progress on a terminal.
-    on_interrupt : {"return", "raise"}
-        What Ctrl-C does: keep the best network so far, or raise.
+    ...
 
     References
     ----------
