@@ -51,6 +51,7 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
     prior_sd: Any
     max_iterations: int
     tolerance: float
+    exhaustive: bool = False
     time_limit: float | None
     random_state: RandomState
     n_jobs: int | None
@@ -91,6 +92,7 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
         search = Search(data, clock)
         try:
             self._search(search)
+            search.finish()
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or search.network is None:
                 raise
@@ -146,6 +148,7 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
             tolerance=self.tolerance,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
+            exhaustive=self.exhaustive,
         )
 
 
