@@ -38,12 +38,12 @@ def _judged(valid_pll: float | None, margin: float = 0.0) -> Contender:
 def _settled(prior_sd: float | None, tolerance: float = 1e-8) -> tuple[list[float], list[float]]:
     """Return the validation PLL and the margin after each step."""
     steps = tuple(tolerance * step for step in STEPS)
-    contender = Contender(_run(prior_sd), steps, {}, {})
+    judge = PseudoLikelihood(FEATURES, VALID, n_jobs=1)
+    contender = Contender(_run(prior_sd), steps, {}, {}, judge)
     plls, margins = [], []
     while contender.steps_left:
         contender.advance(time_limit=None)
-        contender.judge(contender.network.score(VALID))
-        assert contender.valid_pll is not None
+        assert contender.valid_pll == pytest.approx(contender.network.score(VALID), abs=1e-12)
         plls.append(contender.valid_pll)
         margins.append(contender.margin)
     return plls, margins

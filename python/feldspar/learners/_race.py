@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from feldspar.network import MarkovNetwork
-from feldspar.weights import WeightRun
+from feldspar.weights import PseudoLikelihood, WeightRun
 
 # The tolerances to which weights are learned, one after another, in units of the last.
 STEPS = (1000.0, 100.0, 10.0, 1.0)
@@ -42,6 +42,8 @@ class Contender:
         The setting.
     row : dict
         Its row among the trials, which is kept up to date.
+    judge : PseudoLikelihood, optional
+        Of the same features on the validation rows, where there are any.
 
     Attributes
     ----------
@@ -56,7 +58,6 @@ class Contender:
     """
 
     network: MarkovNetwork
-    valid_pll: float | None
 
     def __init__(
         self,
@@ -64,12 +65,15 @@ class Contender:
         steps: tuple[float, ...],
         params: dict[str, Any],
         row: dict[str, Any],
+        judge: PseudoLikelihood | None = None,
     ) -> None:
         self._run = run
+        self._judge = judge
         self.steps_left = steps
         self.params = params
         self.row = row
         self.margin = 0.0
+        self.valid_pll: float | None = None
 
     @property
     def at_most(self) -> float:
@@ -81,42 +85,36 @@ class Contender:
         """What the validation PLL may still fall to."""
         return -math.inf if self.valid_pll is None else self.valid_pll - self.margin
 
-    @property
-    def n_jobs(self) -> int | None:
-        """The threads that the weights are learned with."""
-        return None if self._run is None else self._run.likelihood.n_jobs
-
     def is_beaten_by(self, other: Contender) -> bool:
         """Tell whether the other is better, whatever is left to learn."""
         return self.at_most < other.at_least
 
     def advance(self, *, time_limit: float | None) -> None:
-        """Learn the weights to the next tolerance."""
+        """Learn the weights to the next tolerance and score them."""
         assert self._run is not None
-        self.network = self._run.advance(tolerance=self.steps_left[0], time_limit=time_limit)
+        tolerance, *rest = self.steps_left
+        self.network = self._run.advance(tolerance=tolerance, time_limit=time_limit)
         report = self.network.training_
         assert report is not None
-        tolerance, *rest = self.steps_left
         self.steps_left = tuple(rest) if report.converged else ()
-        self._tolerance = tolerance
+        self.margin = 0.0
+        if self._judge is not None:
+            total, _ = self._judge.value_and_gradient(self.network.weights)
+            self.valid_pll = total / self._judge.total_weight
+            if self.steps_left:
+                excess = max(self._training_pll() - self.valid_pll, 0.0)
+                self.margin = 2 * math.sqrt(tolerance * (excess + tolerance))
         self.row["status"] = "unfinished" if self.steps_left else report.status
         self.row["iterations"] = report.iterations
         self.row["evaluations"] = report.evaluations
-
-    def judge(self, valid_pll: float | None) -> None:
-        """Take note of the network's mean PLL on the validation rows."""
-        self.row["valid_pll"] = self.valid_pll = valid_pll
-        self.margin = 0.0
-        if self.steps_left and valid_pll is not None:
-            excess = max(self._training_pll() - valid_pll, 0.0)
-            self.margin = 2 * math.sqrt(self._tolerance * (excess + self._tolerance))
+        self.row["valid_pll"] = self.valid_pll
 
     def give_up(self) -> None:
         """Learn no further."""
         if self.steps_left:
             self.row["status"] = "given_up"
         self.steps_left = ()
-        self._run = None
+        self._run = self._judge = None
 
     def _training_pll(self) -> float:
         report = self.network.training_

@@ -33,13 +33,14 @@ class TrainingData:
     train : Table
     valid : Table or None
         ``None`` where there is nothing to choose.
-    dataset : _core.Dataset
-        ``train`` with equal rows merged.
+    dataset, valid_dataset : _core.Dataset
+        The same with equal rows merged.
     """
 
     train: Table
     valid: Table | None
     dataset: _core.Dataset
+    valid_dataset: _core.Dataset | None
 
     @classmethod
     def of(
@@ -63,7 +64,8 @@ class TrainingData:
             valid, train = train.split(_HELD_OUT, random_state)
         if valid is not None:
             check_weight_left("the validation data", valid)
-        return cls(train, valid, core_dataset(train))
+        valid_dataset = None if valid is None else core_dataset(valid)
+        return cls(train, valid, core_dataset(train), valid_dataset)
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,11 @@ class Search:
         path: list[Contender] = []
         with self.clock.stage("weights"):
             likelihood = PseudoLikelihood._of_core(features, self.data.dataset, settings.n_jobs)
+            judge = None
+            if self.data.valid_dataset is not None:
+                judge = PseudoLikelihood._of_core(
+                    features, self.data.valid_dataset, settings.n_jobs
+                )
             for i in _narrowest_first(settings.prior_sd):
                 if self.clock.is_over and self._contenders:
                     break
@@ -163,7 +170,7 @@ class Search:
                     max_iterations=settings.max_iterations,
                     verbose=settings.verbose,
                 )
-                contender = Contender(run, steps, own, row)
+                contender = Contender(run, steps, own, row, judge)
                 self._advance(contender)
                 tried[i] = contender
                 path.append(contender)
@@ -184,7 +191,9 @@ class Search:
         started = time.perf_counter()
         contender = Contender(None, (), params, {"stage": "weights", **params})
         contender.network = network
-        contender.row["valid_pll"] = contender.valid_pll = self._score(network, n_jobs)
+        valid = self.data.valid
+        contender.valid_pll = None if valid is None else network.score(valid, n_jobs=n_jobs)
+        contender.row["valid_pll"] = contender.valid_pll
         contender.row["n_features"] = len(network.features)
         contender.row["seconds"] = time.perf_counter() - started
         self._take(contender)
@@ -198,7 +207,6 @@ class Search:
         """Take a contender one step further."""
         started = time.perf_counter()
         contender.advance(time_limit=self.clock.seconds_left)
-        contender.judge(self._score(contender.network, contender.n_jobs))
         contender.row["seconds"] += time.perf_counter() - started
         self._take(contender)
         if is_interrupted(contender.network):
@@ -214,11 +222,6 @@ class Search:
             loser.give_up()
         best = leader(self._contenders)
         self.network, self.params = best.network, best.params
-
-    def _score(self, network: MarkovNetwork, n_jobs: int | None) -> float | None:
-        """Return the mean PLL of the validation rows, where there are any."""
-        valid = self.data.valid
-        return None if valid is None else network.score(valid, n_jobs=n_jobs)
 
 
 def _narrowest_first(prior_sd: Sequence[float | None]) -> list[int]:
