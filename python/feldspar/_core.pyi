@@ -370,6 +370,14 @@ class WeightFit:
     @property
     def history(self) -> list[tuple[int, float, float]]: ...
 
+class WeightRun:
+    def __init__(
+        self, likelihood: PseudoLikelihood, penalty: Penalty, initial: FloatArray | None
+    ) -> None: ...
+    def advance(
+        self, options: FitWeightsOptions, n_threads: int, progress: Progress | None
+    ) -> WeightFit: ...
+
 def fit_weight_path(
     likelihood: PseudoLikelihood,
     penalties: list[Penalty],

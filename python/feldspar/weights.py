@@ -243,20 +243,58 @@ def learn_weight_path(
     return networks
 
 
-def fit_path(
-    likelihood: PseudoLikelihood,
-    *,
-    prior_sd: Sequence[float | None],
-    initial_weights: npt.ArrayLike | None,
-    max_iterations: int,
-    tolerance: float,
-    time_limit: float | None,
-    verbose: bool,
-) -> list[MarkovNetwork]:
-    """Do what `learn_weight_path` does, for learners: no warnings, the reports tell it all."""
-    penalties = _penalties(prior_sd, 0.0)
-    options = _options(max_iterations, tolerance, time_limit)
-    return _fit(likelihood, penalties, initial_weights, options, None, verbose)
+class WeightRun:
+    """Weight learning under one prior that can be taken further later, for learners.
+
+    Parameters
+    ----------
+    likelihood : PseudoLikelihood
+    prior_sd : float or None
+    initial_weights : array of float or None
+        Where to start; zeros if ``None``.
+    max_iterations : int
+        For all calls of `advance` together.
+    verbose : bool
+    """
+
+    def __init__(
+        self,
+        likelihood: PseudoLikelihood,
+        *,
+        prior_sd: float | None,
+        initial_weights: npt.ArrayLike | None,
+        max_iterations: int,
+        verbose: bool,
+    ) -> None:
+        self.likelihood = likelihood
+        self._verbose = verbose
+        self._max_iterations = core_int("max_iterations", max_iterations)
+        self._core = _core.WeightRun(
+            likelihood._core,
+            _penalties(prior_sd, 0.0)[0],
+            _start(likelihood, initial_weights),
+        )
+        self._report: TrainingReport | None = None
+
+    def advance(self, *, tolerance: float, time_limit: float | None) -> MarkovNetwork:
+        """Go on until the objective is this close to its optimum; return where that led.
+
+        The report is that of all calls together. There are no warnings.
+        """
+        before = self._report
+        done = 0 if before is None else before.iterations
+        options = _options(max(self._max_iterations - done, 0), tolerance, time_limit)
+        if self._max_iterations < 0:  # the core says what is wrong with it
+            options.max_iterations = self._max_iterations
+        threads = resolve_jobs(self.likelihood.n_jobs)
+        with progress_bar("weights", shown=self._verbose) as progress:
+            fit = self._core.advance(options, threads, progress)
+        network = _network(self.likelihood, fit)
+        assert network.training_ is not None
+        self._report = network.training_.after(before)
+        network.training_ = self._report
+        network.metadata["training"] = self._report.to_dict()
+        return network
 
 
 def _likelihood(
@@ -349,6 +387,14 @@ def _vector(name: str, values: npt.ArrayLike, size: int) -> npt.NDArray[np.float
     return array
 
 
+def _start(
+    likelihood: PseudoLikelihood, initial_weights: npt.ArrayLike | None
+) -> npt.NDArray[np.float64] | None:
+    if initial_weights is None:
+        return None
+    return _vector("initial_weights", initial_weights, len(likelihood.features))
+
+
 def _fit(
     likelihood: PseudoLikelihood,
     penalties: list[_core.Penalty],
@@ -357,11 +403,7 @@ def _fit(
     n_jobs: int | None,
     verbose: bool,
 ) -> list[MarkovNetwork]:
-    start = (
-        None
-        if initial_weights is None
-        else _vector("initial_weights", initial_weights, len(likelihood.features))
-    )
+    start = _start(likelihood, initial_weights)
     threads = resolve_jobs(likelihood.n_jobs if n_jobs is None else n_jobs)
     with progress_bar("weights", shown=verbose) as progress:
         fits = _core.fit_weight_path(likelihood._core, penalties, start, options, threads, progress)

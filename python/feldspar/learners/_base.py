@@ -83,6 +83,7 @@ class MarkovLearner(DiscreteEstimator):
     prior_sd: Any
     max_iterations: int
     tolerance: float
+    exhaustive: bool = False
     time_limit: float | None
     random_state: RandomState
     n_jobs: int | None
@@ -124,6 +125,7 @@ class MarkovLearner(DiscreteEstimator):
         search = Search(data, clock)
         try:
             self._search(search)
+            search.finish()
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or search.network is None:
                 raise
@@ -192,6 +194,7 @@ class MarkovLearner(DiscreteEstimator):
             tolerance=self.tolerance,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
+            exhaustive=self.exhaustive,
         )
 
 

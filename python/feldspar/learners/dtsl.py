@@ -50,6 +50,9 @@ class DTSL(MarkovLearner):
     zero_values : mapping, optional
         The value of a variable that ``"nonzero"`` leaves out, by name or index; code 0 for
         variables that are not named.
+    exhaustive : bool
+        Learn the weights of every setting to the tolerance. If not, those of settings that cannot
+        be the best any more are given up early; ``trials_`` tells which.
     ...
 
     References
@@ -80,6 +83,7 @@ class DTSL(MarkovLearner):
         zero_values: Mapping[str | int, Label] | None = None,
         max_iterations: int = 1000,
         tolerance: float = 1e-5,
+        exhaustive: bool = False,
         time_limit: float | None = None,
         random_state: RandomState = 0,
         n_jobs: int | None = None,
@@ -94,6 +98,7 @@ class DTSL(MarkovLearner):
         self.zero_values = zero_values
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.exhaustive = exhaustive
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -115,6 +120,7 @@ class DTSL(MarkovLearner):
                 verbose=self.verbose,
             ),
         )
+        tried: list[FeatureSet] = []
         for conversion in conversions:
             if search.clock.is_over and search.network is not None:
                 break
@@ -128,7 +134,9 @@ class DTSL(MarkovLearner):
                 n_features=len(features),
                 seconds=time.perf_counter() - started,
             )
-            search.learn_weights(features, params, settings)
+            if features not in tried:  # short paths: prune, prune-10 and prune-5 may be the same
+                tried.append(features)
+                search.learn_weights(features, params, settings)
 
 
 def _zero_codes(
