@@ -161,8 +161,8 @@ class MarkovNetwork(ConditionalModel):
         method : str
             ``"exact"`` (junction tree; refused where its tables are too large), ``"bp"`` (loopy
             belief propagation), ``"meanfield"``, ``"gibbs"`` or ``"mcsat"``; ``"auto"`` is exact
-            where that is cheap, else BP if it converges, else Gibbs, and says so in the
-            diagnostics.
+            where that is cheap, else BP if it converges and a short Gibbs run does not contradict
+            it, else Gibbs; the diagnostics tell what it chose, why, and what error to expect.
         time_limit : float, optional
             Seconds; rows that are not done then are told in the diagnostics, with a warning.
         n_jobs : int, optional
@@ -218,7 +218,8 @@ class MarkovNetwork(ConditionalModel):
         found = self.marginals(table, method, **options)
         codes = table.to_numpy()
         for v, name in enumerate(self.schema.names):
-            holes = codes[:, v] < 0
+            # Rows that a time limit left undone stay as they are.
+            holes = (codes[:, v] < 0) & ~np.isnan(found[name]).any(axis=1)
             codes[holes, v] = np.argmax(found[name][holes], axis=1)
         weights = table.weights if table.has_weights else None
         return Table._of_parts(codes, self.schema, weights)
@@ -321,7 +322,7 @@ class MarkovNetwork(ConditionalModel):
     ) -> Table:
         """Draw samples by Gibbs sampling, with what is known held fixed.
 
-        Samples come chain by chain, those of one chain in the order in which they were drawn.
+        Sample ``i`` comes from chain ``i % n_chains``: neighbours are independent.
 
         Parameters
         ----------
