@@ -70,6 +70,7 @@
 #include <feldspar/infer/annealed_importance.hpp>
 #include <feldspar/infer/belief_propagation.hpp>
 #include <feldspar/infer/chain_diagnostics.hpp>
+#include <feldspar/infer/chains.hpp>
 #include <feldspar/infer/clique_tree.hpp>
 #include <feldspar/infer/condition.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
@@ -94,7 +95,6 @@
 #include <feldspar/infer/propagation.hpp>
 #include <feldspar/infer/sample_sat.hpp>
 #include <feldspar/infer/sampled_marginals.hpp>
-#include <feldspar/infer/stopping.hpp>
 #include <feldspar/infer/table_box.hpp>
 
 #include <feldspar/learn/decision_tree.hpp>
