@@ -1,5 +1,5 @@
 // Weights that maximise  PLL(w) - sum_j w_j^2 / (2 sd^2) - l1 sum_j |w_j|,  for one penalty or a
-// path of them.
+// path of them; or the same with the likelihood for the pseudo-likelihood (fit_likelihood.hpp).
 //
 // L-BFGS without, OWL-QN with an L1 term. A path shares the index and is solved from the strongest
 // penalty to the weakest, each from the solution before; results come in the order asked for.
@@ -74,53 +74,16 @@ inline int affordable_memory(int most, Eigen::Index dimension) {
 
 // Largest component of the subgradient of smallest norm.
 inline double subgradient_norm(const Eigen::VectorXd& weights, const Eigen::VectorXd& gradient,
-                               double l1) {
+                               const Eigen::VectorXd& l1) {
   double norm = 0;
   for (Eigen::Index j = 0; j < weights.size(); ++j) {
     const double g = gradient[j];
-    const double shrunk = weights[j] > 0   ? g + l1
-                          : weights[j] < 0 ? g - l1
-                                           : std::max(0.0, std::abs(g) - l1);
+    const double shrunk = weights[j] > 0   ? g + l1[j]
+                          : weights[j] < 0 ? g - l1[j]
+                                           : std::max(0.0, std::abs(g) - l1[j]);
     norm = std::max(norm, std::abs(shrunk));
   }
   return norm;
-}
-
-inline WeightFit fit_one(PseudoLikelihood& likelihood, const Penalty& penalty,
-                         const Eigen::VectorXd& start, const FitWeightsOptions& options,
-                         const Execution& execution) {
-  const bool smooth = penalty.l1 == 0;
-  const Preconditioner coordinates(likelihood.geometry(), penalty.precision(), smooth);
-  PenalizedPseudoLikelihood objective(likelihood, penalty.precision(), coordinates, execution);
-  const double total = likelihood.total_weight();
-  const auto dimension = std::max<double>(1.0, static_cast<double>(objective.dimension()));
-  OptimizeOptions optimize;
-  optimize.max_iterations = options.max_iterations;
-  optimize.max_evaluations = std::numeric_limits<int>::max();
-  optimize.memory = affordable_memory(options.memory, objective.dimension());
-  optimize.max_seconds = options.max_seconds;
-  // half the squared length of the gradient = tolerance * total, spread over all components
-  optimize.gradient_tolerance = std::sqrt(2 * options.tolerance * total / dimension);
-  const Eigen::VectorXd l1 = penalty.l1 * coordinates.scale();
-  Eigen::VectorXd z0, weights;
-  coordinates.to_coordinates(start, z0);
-  require(z0.allFinite(), "initial_weights: some are too large to compute with");
-  WeightFit fit;
-  fit.penalty = penalty;
-  fit.run = minimize(objective, z0, l1, optimize, execution);
-  coordinates.to_weights(fit.run.x, weights);
-  fit.weights.assign(weights.data(), weights.data() + weights.size());
-  fit.objective = -fit.run.value / total;
-  fit.gradient_norm = std::numeric_limits<double>::quiet_NaN();
-  if (fit.run.status == Status::interrupted) return fit;
-  try {
-    Eigen::VectorXd gradient;
-    objective.at_weights(weights, gradient);
-    fit.gradient_norm = subgradient_norm(weights, gradient, penalty.l1) / total;
-  } catch (const Interrupted&) {
-    fit.run.status = Status::interrupted;
-  }
-  return fit;
 }
 
 // What a penalty gets that was not begun: the weights as they are.
@@ -135,13 +98,60 @@ inline WeightFit not_begun(const Penalty& penalty, const Eigen::VectorXd& weight
 
 }  // namespace detail
 
+// Half the squared length of the gradient = tolerance * total weight, spread over all components.
+inline double gradient_tolerance(double tolerance, double total_weight, std::size_t dimension) {
+  return std::sqrt(2 * tolerance * total_weight / std::max(1.0, static_cast<double>(dimension)));
+}
+
+// One penalty, from `start`. `l1_factors` multiplies the L1 penalty of each weight; empty: all alike.
+template <class LogLikelihood>
+WeightFit fit_penalized(LogLikelihood& likelihood, const Penalty& penalty,
+                        const Eigen::VectorXd& start, const FitWeightsOptions& options,
+                        const Execution& execution, const Eigen::VectorXd& l1_factors = {}) {
+  const bool smooth = penalty.l1 == 0;
+  const Preconditioner coordinates(likelihood.geometry(), penalty.precision(), smooth);
+  Penalized<LogLikelihood> objective(likelihood, penalty.precision(), coordinates, execution);
+  const double total = likelihood.total_weight();
+  OptimizeOptions optimize;
+  optimize.max_iterations = options.max_iterations;
+  optimize.max_evaluations = std::numeric_limits<int>::max();
+  optimize.memory = detail::affordable_memory(options.memory, objective.dimension());
+  optimize.max_seconds = options.max_seconds;
+  optimize.gradient_tolerance =
+      gradient_tolerance(options.tolerance, total, likelihood.n_features());
+  Eigen::VectorXd l1 = Eigen::VectorXd::Constant(objective.dimension(), penalty.l1);
+  if (l1_factors.size() > 0) l1 = penalty.l1 * l1_factors;
+  Eigen::VectorXd z0, weights;
+  coordinates.to_coordinates(start, z0);
+  require(z0.allFinite(), "initial_weights: some are too large to compute with");
+  WeightFit fit;
+  fit.penalty = penalty;
+  fit.run =
+      minimize(objective, z0, l1.cwiseProduct(coordinates.scale()).eval(), optimize, execution);
+  coordinates.to_weights(fit.run.x, weights);
+  fit.weights.assign(weights.data(), weights.data() + weights.size());
+  fit.objective = -fit.run.value / total;
+  fit.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+  if (fit.run.status == Status::interrupted) return fit;
+  try {
+    Eigen::VectorXd gradient;
+    objective.at_weights(weights, gradient);
+    fit.gradient_norm = detail::subgradient_norm(weights, gradient, l1) / total;
+  } catch (const Interrupted&) {
+    fit.run.status = Status::interrupted;
+  }
+  return fit;
+}
+
 // `initial` is empty (start from zero) or has one weight per feature. After an
 // interruption, penalties not yet begun get the weights reached so far, with that status.
-inline std::vector<WeightFit> fit_weight_path(PseudoLikelihood& likelihood,
-                                              std::span<const Penalty> penalties,
-                                              std::span<const double> initial,
-                                              const FitWeightsOptions& options,
-                                              const Execution& execution = {}) {
+//
+// fit(penalty, start, options) fits one of them.
+template <class LogLikelihood, class Fit>
+std::vector<WeightFit> fit_weight_path(LogLikelihood& likelihood,
+                                       std::span<const Penalty> penalties,
+                                       std::span<const double> initial,
+                                       const FitWeightsOptions& options, Fit&& fit) {
   options.check();
   for (const Penalty& penalty : penalties) penalty.check();
   require(initial.empty() || initial.size() == likelihood.n_features(), "initial_weights: got ",
@@ -164,7 +174,7 @@ inline std::vector<WeightFit> fit_weight_path(PseudoLikelihood& likelihood,
   bool begun = false;
   for (const std::size_t i : order) {
     try {
-      fits[i] = detail::fit_one(likelihood, penalties[i], weights, rest, execution);
+      fits[i] = fit(penalties[i], weights, rest);
     } catch (const Interrupted&) {
       if (!begun) throw;
       fits[i] = detail::not_begun(penalties[i], weights);
@@ -174,6 +184,18 @@ inline std::vector<WeightFit> fit_weight_path(PseudoLikelihood& likelihood,
     std::ranges::copy(fits[i].weights, weights.data());
   }
   return fits;
+}
+
+inline std::vector<WeightFit> fit_weight_path(PseudoLikelihood& likelihood,
+                                              std::span<const Penalty> penalties,
+                                              std::span<const double> initial,
+                                              const FitWeightsOptions& options,
+                                              const Execution& execution = {}) {
+  return fit_weight_path(
+      likelihood, penalties, initial, options,
+      [&](const Penalty& penalty, const Eigen::VectorXd& start, const FitWeightsOptions& rest) {
+        return fit_penalized(likelihood, penalty, start, rest, execution);
+      });
 }
 
 }  // namespace feldspar
