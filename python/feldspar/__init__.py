@@ -41,6 +41,8 @@ if TYPE_CHECKING:
         DTSL,
         DependencyNetwork,
         EdgeStability,
+        Grafting,
+        GraftingCertificate,
         L1Neighborhood,
         stability_selection,
     )
@@ -53,6 +55,8 @@ __all__ = [
     "DependencyNetwork",
     "EdgeStability",
     "FeatureSet",
+    "Grafting",
+    "GraftingCertificate",
     "L1Neighborhood",
     "Marginals",
     "MarkovNetwork",
@@ -83,6 +87,8 @@ _LEARNERS = frozenset(
         "DTSL",
         "DependencyNetwork",
         "EdgeStability",
+        "Grafting",
+        "GraftingCertificate",
         "L1Neighborhood",
         "stability_selection",
     }
