@@ -42,6 +42,8 @@ if TYPE_CHECKING:
         DTSL,
         DependencyNetwork,
         EdgeStability,
+        Grafting,
+        GraftingCertificate,
         L1Neighborhood,
         stability_selection,
     )
@@ -54,6 +56,8 @@ __all__ = [
     "DependencyNetwork",
     "EdgeStability",
     "FeatureSet",
+    "Grafting",
+    "GraftingCertificate",
     "L1Neighborhood",
     "Marginals",
     "MarkovNetwork",
@@ -85,6 +89,8 @@ _LEARNERS = frozenset(
         "DTSL",
         "DependencyNetwork",
         "EdgeStability",
+        "Grafting",
+        "GraftingCertificate",
         "L1Neighborhood",
         "stability_selection",
     }

@@ -41,6 +41,9 @@ FlatTerms: TypeAlias = tuple[VariableArray, OffsetArray, FlatConjunctions, Float
 Status: TypeAlias = Literal[
     "converged", "stalled", "max_iterations", "max_evaluations", "time_limit", "interrupted"
 ]
+GraftingStop: TypeAlias = Literal[
+    "optimum", "max_features", "inference", "time_limit", "interrupted"
+]
 SamplingStatus: TypeAlias = Literal["finished", "time_limit", "interrupted"]
 RowStatus: TypeAlias = Literal["not_done", "time_limit", "max_iterations", "converged"]
 Schedule: TypeAlias = Literal["synchronous", "residual"]
@@ -386,6 +389,84 @@ def fit_weight_path(
     n_threads: int,
     progress: Progress | None,
 ) -> list[WeightFit]: ...
+
+class ExpectationOptions:
+    def __init__(self) -> None: ...
+    method: str
+    max_table_entries: float
+    automatic_table_entries: float
+    bp: BeliefPropagationOptions
+    n_states: int
+    seed: int
+
+class Likelihood:
+    def __init__(
+        self, features: FeatureSet, data: Dataset, options: ExpectationOptions, n_threads: int
+    ) -> None: ...
+    def value_and_gradient(
+        self, weights: FloatArray, n_threads: int
+    ) -> tuple[float, FloatArray]: ...
+    @property
+    def total_weight(self) -> float: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def n_inferences(self) -> int: ...
+    @property
+    def n_failures(self) -> int: ...
+
+def fit_likelihood_path(
+    likelihood: Likelihood,
+    penalties: list[Penalty],
+    initial: FloatArray | None,
+    options: FitWeightsOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> list[WeightFit]: ...
+
+class GraftingOptions:
+    def __init__(self) -> None: ...
+    scheme: str
+    n_add: int
+    anneal: float
+    min_gradient: float
+    max_features: int
+    weights: FitWeightsOptions
+    inference: ExpectationOptions
+
+class GraftingFit:
+    @property
+    def features(self) -> FeatureSet: ...
+    @property
+    def fit(self) -> WeightFit: ...
+    @property
+    def stop(self) -> GraftingStop: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def largest_gradient(self) -> float: ...
+    @property
+    def violation(self) -> float: ...
+    @property
+    def n_inactive(self) -> int: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def n_rounds(self) -> int: ...
+    @property
+    def n_inferences(self) -> int: ...
+
+# Each with the place of its penalty.
+def learn_by_grafting(
+    data: Dataset,
+    pool: FeatureSet,
+    penalties: list[Penalty],
+    options: GraftingOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> list[tuple[int, GraftingFit]]: ...
 
 # By size, then by threshold.
 def generate_features(

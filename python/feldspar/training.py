@@ -22,8 +22,8 @@ class TrainingReport:
     message : str
         The same in a sentence.
     objective : float
-        What was maximised, per example: mean PLL less penalties; NaN for the members of a path
-        that an interruption left no time to begin.
+        What was maximised, per example: mean PLL (or log-likelihood) less penalties; NaN for the
+        members of a path that an interruption left no time to begin.
     gradient_norm : float
         Largest component of the objective's gradient (with L1: of its smallest subgradient); NaN
         after an interruption, which leaves no time to compute it.

@@ -46,6 +46,7 @@ LEARNERS: dict[str, MarkovLearner] = {
         l1=fs.L1Neighborhood(C=[0.05, 1.0], rule="or", prior_sd=1.0),
         prior_sd=[1.0, 0.1],
     ),
+    "Grafting": fs.Grafting(l1=[20.0, 5.0], prior_sd=[10.0, 1.0]),
 }
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
 
@@ -156,18 +157,18 @@ def test_ctrl_c_keeps_the_best_so_far(
 ) -> None:
     from feldspar.learners._search import Search
 
-    learn_weights, calls = Search.learn_weights, []
+    offer, offered = Search.offer, []
 
-    def interrupted(self: Search, *args: Any, **kwargs: Any) -> Any:
-        networks = learn_weights(self, *args, **kwargs)
-        calls.append(networks)
+    def interrupted(self: Search, network: fs.MarkovNetwork, *args: Any, **kwargs: Any) -> None:
+        offer(self, network, *args, **kwargs)
+        offered.append(network)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Search, "learn_weights", interrupted)
+    monkeypatch.setattr(Search, "offer", interrupted)
     with pytest.warns(UserWarning, match="interrupted; the best network so far is kept"):
         fitted = _fitted(learner)
-    assert len(calls) == 1
-    assert any(_same(fitted.network_, network) for network in calls[0])
+    assert len(offered) == 1
+    assert _same(fitted.network_, offered[0])
     with pytest.raises(KeyboardInterrupt):
         _fitted(learner, on_interrupt="raise")
 

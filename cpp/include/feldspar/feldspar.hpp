@@ -57,6 +57,7 @@
 #include <feldspar/objective/categorical_loss.hpp>
 #include <feldspar/objective/column_groups.hpp>
 #include <feldspar/objective/index_plan.hpp>
+#include <feldspar/objective/likelihood.hpp>
 #include <feldspar/objective/logistic.hpp>
 #include <feldspar/objective/narrow_index.hpp>
 #include <feldspar/objective/pattern_table.hpp>
@@ -68,18 +69,24 @@
 #include <feldspar/objective/wide_index.hpp>
 
 #include <feldspar/infer/annealed_importance.hpp>
+#include <feldspar/infer/belief_expectations.hpp>
 #include <feldspar/infer/belief_propagation.hpp>
 #include <feldspar/infer/chain_diagnostics.hpp>
 #include <feldspar/infer/chains.hpp>
 #include <feldspar/infer/clique_tree.hpp>
 #include <feldspar/infer/condition.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
+#include <feldspar/infer/conditioned_expectations.hpp>
 #include <feldspar/infer/conjunction_graph.hpp>
 #include <feldspar/infer/dependency_gibbs.hpp>
 #include <feldspar/infer/elimination.hpp>
 #include <feldspar/infer/enumeration.hpp>
 #include <feldspar/infer/evidence.hpp>
 #include <feldspar/infer/evidence_batch.hpp>
+#include <feldspar/infer/exact_expectations.hpp>
+#include <feldspar/infer/expectation_engine.hpp>
+#include <feldspar/infer/expectation_method.hpp>
+#include <feldspar/infer/factor_beliefs.hpp>
 #include <feldspar/infer/factor_graph.hpp>
 #include <feldspar/infer/factor_messages.hpp>
 #include <feldspar/infer/factor_neighbours.hpp>
@@ -94,13 +101,18 @@
 #include <feldspar/infer/pack_sweep.hpp>
 #include <feldspar/infer/propagation.hpp>
 #include <feldspar/infer/sample_sat.hpp>
+#include <feldspar/infer/sampled_expectations.hpp>
 #include <feldspar/infer/sampled_marginals.hpp>
+#include <feldspar/infer/stored_messages.hpp>
 #include <feldspar/infer/table_box.hpp>
 
 #include <feldspar/learn/decision_tree.hpp>
 #include <feldspar/learn/dn2mn.hpp>
+#include <feldspar/learn/fit_likelihood.hpp>
 #include <feldspar/learn/fit_weights.hpp>
 #include <feldspar/learn/generate_features.hpp>
+#include <feldspar/learn/grafting.hpp>
+#include <feldspar/learn/introduction.hpp>
 #include <feldspar/learn/l1_logistic.hpp>
 #include <feldspar/learn/l1_neighborhood.hpp>
 #include <feldspar/learn/l1_newton.hpp>

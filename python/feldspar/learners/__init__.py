@@ -4,6 +4,7 @@ from feldspar.learners.dependency_network import DependencyNetwork
 from feldspar.learners.dn2mn import DN2MN
 from feldspar.learners.dtl1 import DTL1
 from feldspar.learners.dtsl import DTSL
+from feldspar.learners.grafting import Grafting, GraftingCertificate
 from feldspar.learners.l1_neighborhood import L1Neighborhood
 from feldspar.learners.stability import EdgeStability, stability_selection
 
@@ -13,6 +14,8 @@ __all__ = [
     "DTSL",
     "DependencyNetwork",
     "EdgeStability",
+    "Grafting",
+    "GraftingCertificate",
     "L1Neighborhood",
     "stability_selection",
 ]

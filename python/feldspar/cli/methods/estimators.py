@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from feldspar.cli.methods.method import Learned, Method, Task
-from feldspar.cli.methods.penalties import MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
+from feldspar.cli.methods.penalties import L1, MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
 
 _COMMON = (PRIOR_SD, MAX_ITERATIONS, TOLERANCE, TIME_LIMIT)
 _SEVERAL = "Given several times: all are tried."
@@ -75,6 +75,29 @@ _BASE = click.Option(
 _RELEARN = click.Option(
     ["--relearn"], is_flag=True, default=None, help="Learn the weights anew after the conversion."
 )
+_SCHEME = click.Option(
+    ["--scheme"],
+    type=click.Choice(["gain", "grad", "simple"]),
+    help="By what grafting introduces features: gain of each, gradient or mutual information.  "
+    "[gain]",
+)
+_PENALTY = click.Option(
+    ["--penalty"],
+    type=click.Choice(["l1", "l2", "none"]),
+    help="Of grafting: L1 with the Gaussian prior beside it, only that, or nothing.  [l1]",
+)
+_INFERENCE = click.Option(
+    ["--inference"],
+    type=click.Choice(["auto", "exact", "bp", "gibbs"]),
+    help="Where the likelihood's expectations come from.  [auto]",
+)
+_N_ADD = click.Option(
+    ["--n-add"], type=click.IntRange(min=1), help="Features introduced at a time.  [10]"
+)
+_MAX_FEATURES = click.Option(
+    ["--max-features"], type=click.IntRange(min=1), help="Features introduced at most.  [no limit]"
+)
+_GRAFTING = (_SCHEME, _PENALTY, L1, _INFERENCE, _N_ADD, _MAX_FEATURES)
 _TREES = (_KAPPA, _MIN_LEAF_WEIGHT, _LEAF_PRIOR)
 _L1 = (_C, _RULE, _SELECTION, _GAMMA, _SOLVER)
 
@@ -132,6 +155,12 @@ def _learn_dn2mn(task: Task, options: Mapping[str, Any]) -> Learned:
     return _learned(DN2MN(**options), task)
 
 
+def _learn_grafting(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import Grafting
+
+    return _learned(Grafting(**options), task)
+
+
 DTSL_METHOD = Method(
     name="dtsl",
     summary="features from decision trees",
@@ -155,4 +184,10 @@ DN2MN_METHOD = Method(
     summary="trees or regressions converted in closed form",
     options=(_CPD, *_TREES, _C, _SOLVER, _ORDERS, _BASE, _RELEARN, *_COMMON),
     learn=_learn_dn2mn,
+)
+GRAFTING_METHOD = Method(
+    name="grafting",
+    summary="pairs introduced one by one, by the L1-penalised likelihood",
+    options=(*_GRAFTING, *_COMMON),
+    learn=_learn_grafting,
 )
