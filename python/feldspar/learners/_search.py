@@ -16,7 +16,7 @@ from feldspar._random import RandomState, generator
 from feldspar.conditionals import check_weight_left
 from feldspar.features import FeatureSet, core_dataset
 from feldspar.learners._clock import Clock
-from feldspar.missing import MissingValuesWarning, complete_rows, gaps
+from feldspar.missing import MissingValuesWarning, complete_rows, gaps, is_complete
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
@@ -93,7 +93,7 @@ def _held_out(table: Table, random_state: RandomState) -> tuple[Table, Table]:
             f"X has {gaps(table)}; a single row is complete, too few to hold some out; expected "
             "more, X_valid, or one value for each parameter"
         )
-    rows = np.flatnonzero(~(table.codes < 0).any(axis=1) & (table.weights > 0))
+    rows = np.flatnonzero(is_complete(table))
     size = max(round(_HELD_OUT * len(rows)), 1)
     held_out = np.zeros(len(table), dtype=bool)
     held_out[generator(random_state).permutation(rows)[:size]] = True
