@@ -48,6 +48,11 @@ class TrainingData:
     dataset: _core.Dataset
     with_gaps: Table | None = None
 
+    @property
+    def for_weights(self) -> _core.Dataset | Table:
+        """What weights are learned from."""
+        return self.dataset if self.with_gaps is None else self.with_gaps
+
     @classmethod
     def of(
         cls,
@@ -176,8 +181,7 @@ class Search:
         Raises KeyboardInterrupt after an interruption, the networks so far being kept.
         """
         with self.clock.stage("weights"):
-            data = self.data.dataset if self.data.with_gaps is None else self.data.with_gaps
-            likelihood = PseudoLikelihood._of_core(features, data, settings.n_jobs)
+            likelihood = PseudoLikelihood._of_core(features, self.data.for_weights, settings.n_jobs)
             networks = fit_path(
                 likelihood,
                 prior_sd=settings.prior_sd,
