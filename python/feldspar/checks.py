@@ -303,8 +303,10 @@ def check_interruption(learner: Learner) -> None:
         return interrupted
 
     # After whichever of the two gives the first network.
-    methods = {name: interrupting(getattr(Search, name)) for name in ("offer", "learn_weights")}
-    with mock.patch.multiple(Search, **methods):
+    with (
+        mock.patch.object(Search, "offer", interrupting(Search.offer)),
+        mock.patch.object(Search, "learn_weights", interrupting(Search.learn_weights)),
+    ):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = clone(learner).set_params(on_interrupt="return").fit(_rows(100, 1))
