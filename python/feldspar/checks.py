@@ -294,13 +294,19 @@ def check_interruption(learner: Learner) -> None:
     """Ctrl-C keeps the best network so far, or raises if that was asked for."""
     if not isinstance(learner, MarkovLearner):
         return
-    offer = Search.offer
 
-    def interrupted(self: Search, *args: Any, **kwargs: Any) -> None:
-        offer(self, *args, **kwargs)
-        raise KeyboardInterrupt
+    def interrupting(method: Callable[..., Any]) -> Callable[..., Any]:
+        def interrupted(*args: Any, **kwargs: Any) -> None:
+            method(*args, **kwargs)
+            raise KeyboardInterrupt
 
-    with mock.patch.object(Search, "offer", interrupted):
+        return interrupted
+
+    # After whichever of the two gives the first network.
+    with (
+        mock.patch.object(Search, "offer", interrupting(Search.offer)),
+        mock.patch.object(Search, "learn_weights", interrupting(Search.learn_weights)),
+    ):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = clone(learner).set_params(on_interrupt="return").fit(_rows(100, 1))

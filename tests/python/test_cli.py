@@ -246,6 +246,16 @@ def test_learn_refuses_validation_rows_with_new_values(folder: Path) -> None:
     assert "storm.csv, line 2" in message
 
 
+@pytest.mark.filterwarnings("always")
+def test_learn_uses_rows_with_gaps_and_says_so(folder: Path) -> None:
+    rows = "a,b\n" + "x,0\ny,1\nx,0\ny,1\n" * 5 + ",1\nx,\n"
+    (folder / "gaps.csv").write_text(rows, "utf-8")
+    for options in (["--method", "l1", "--C", "1", "--rule", "or"], []):
+        result = run("learn", "gaps.csv", "--prior-sd", "1", "-o", "gaps.json", *options)
+        assert "missing values in 2 columns: a (1), b (1)" in result.stderr
+        assert "train PLL" in result.stdout
+
+
 def test_learn_validates_a_data_set_on_its_own_part(folder: Path) -> None:
     result = run_json("learn", "digits", "--order", "1", "-o", "digits.json")
     network = fs.MarkovNetwork.load("digits.json")

@@ -17,7 +17,7 @@ from feldspar.conditionals import check_weight_left
 from feldspar.features import FeatureSet, core_dataset, core_float
 from feldspar.learners._clock import Clock
 from feldspar.learners._race import STEPS, Contender, divide, leader
-from feldspar.missing import MissingValuesWarning, complete_rows, gaps
+from feldspar.missing import MissingValuesWarning, complete_rows, gaps, is_complete
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
@@ -49,6 +49,11 @@ class TrainingData:
     dataset: _core.Dataset
     valid_dataset: _core.Dataset | None
     with_gaps: Table | None = None
+
+    @property
+    def for_weights(self) -> _core.Dataset | Table:
+        """What weights are learned from."""
+        return self.dataset if self.with_gaps is None else self.with_gaps
 
     @classmethod
     def of(
@@ -96,7 +101,7 @@ def _held_out(table: Table, random_state: RandomState) -> tuple[Table, Table]:
             f"X has {gaps(table)}; a single row is complete, too few to hold some out; expected "
             "more, X_valid, or one value for each parameter"
         )
-    rows = np.flatnonzero(~(table.codes < 0).any(axis=1) & (table.weights > 0))
+    rows = np.flatnonzero(is_complete(table))
     size = max(round(_HELD_OUT * len(rows)), 1)
     held_out = np.zeros(len(table), dtype=bool)
     held_out[generator(random_state).permutation(rows)[:size]] = True
@@ -191,8 +196,7 @@ class Search:
         tried: dict[int, Contender] = {}
         path: list[Contender] = []
         with self.clock.stage("weights"):
-            data = self.data.dataset if self.data.with_gaps is None else self.data.with_gaps
-            likelihood = PseudoLikelihood._of_core(features, data, settings.n_jobs)
+            likelihood = PseudoLikelihood._of_core(features, self.data.for_weights, settings.n_jobs)
             judge = None
             if self.data.valid_dataset is not None:
                 judge = PseudoLikelihood._of_core(

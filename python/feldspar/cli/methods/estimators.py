@@ -9,6 +9,7 @@ import click
 
 from feldspar.cli.methods.method import Learned, Method, Task
 from feldspar.cli.methods.penalties import L1, MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
+from feldspar.missing import complete_rows
 
 _COMMON = (PRIOR_SD, MAX_ITERATIONS, TOLERANCE, TIME_LIMIT)
 _SEVERAL = "Given several times: all are tried."
@@ -107,7 +108,7 @@ def _learned(learner: Any, task: Task) -> Learned:
         random_state=task.seed, n_jobs=task.n_jobs, verbose=True, on_interrupt="raise"
     )
     learner.fit(task.train, X_valid=task.valid)
-    valid = None if task.valid is None else learner.score(task.valid)
+    valid = None if task.valid is None else learner.score(complete_rows(task.valid))
     settings = _plain_params(learner)
     return Learned(learner.network_, valid, settings, learner.best_params_, learner.trials_)
 
