@@ -231,6 +231,20 @@ def test_settings_that_cannot_win_are_given_up() -> None:
     assert best["iterations"] == learner.network_.training_.iterations
 
 
+def test_an_exhaustive_search_skips_nothing() -> None:
+    learner = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=[None, 10.0, 1.0, 0.1, 0.01])
+    statuses = [
+        [
+            row["status"]
+            for row in learner.set_params(exhaustive=exhaustive).fit(TRAIN, X_valid=VALID).trials_
+            if row["stage"] == "weights"
+        ]
+        for exhaustive in (True, False)
+    ]
+    assert statuses[0] == ["converged"] * 5
+    assert statuses[1] != statuses[0]
+
+
 def test_the_clock_tells_stages_apart() -> None:
     clock = Clock(None)
     with clock.stage("structure"):

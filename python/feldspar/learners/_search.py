@@ -207,7 +207,7 @@ class Search:
                     break
                 own = {**params, "prior_sd": settings.prior_sd[i]}
                 row = {"stage": "weights", **own, "n_features": len(features), "seconds": 0.0}
-                if len(path) > 1 and path[-1].is_beaten_by(path[-2]):
+                if races and len(path) > 1 and path[-1].is_beaten_by(path[-2]):
                     self.trials.append(row | {"status": "skipped", "valid_pll": None})
                     continue
                 run = WeightRun(
