@@ -62,6 +62,11 @@ def auto(
             found, diagnostics = _because(answer, f"{_TOO_LARGE}; {why}")
             return found, replace(diagnostics, expected_error=check.difference)
     answer = gibbs(network, evidence, running, random_state=seed, standard_errors=True)
+    apart = float(
+        np.max(answer[1].per_row["r_hat"], initial=1.0, where=answer[1].per_row["is_done"])
+    )
+    if apart > MIXED:
+        why += f"; chains have not mixed (R-hat up to {apart:.2f}), so that errors may be larger"
     return _because(answer, f"{_TOO_LARGE}; {why}")
 
 
