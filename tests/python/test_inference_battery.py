@@ -1,7 +1,7 @@
 """Every method of inference, by what it can do, on models of every shape.
 
-A method declares once what it is capable of; each test takes the methods that have the capability it
-is about, so that a new method is tested in full by adding a line.
+A method declares once what it is capable of; each test takes the methods that have what it is
+about, so that a new method is tested in full by adding a line.
 """
 
 from __future__ import annotations
@@ -190,9 +190,10 @@ def test_samplers_over_seeds_are_as_far_off_as_they_say(name: str, method: Metho
     errors = np.array([found.diagnostics.standard_errors for found, _, _ in runs])
     pooled = np.sqrt((errors**2).sum(axis=0)) / len(runs)
     assert (np.abs(estimates.mean(axis=0) - marginals) <= 4 * pooled + 1e-9).all()
-    hidden = pooled > 1e-6
-    spread = (estimates - marginals)[:, hidden] / errors[:, hidden]
-    assert 0.6 < np.sqrt((spread**2).mean()) < 1.4
+    sampled = pooled > 1e-6
+    true = np.sqrt(((estimates - marginals) ** 2).mean(axis=0))[sampled]
+    said = np.sqrt((errors**2).mean(axis=0))[sampled]
+    assert 0.6 < np.median(true / said) < 1.5
 
 
 @every_model
@@ -200,7 +201,7 @@ def test_annealing_over_seeds_is_as_far_off_as_it_says(name: str) -> None:
     network = MODELS[name]
     exact = float(network.log_partition("exact"))
     runs = [
-        network.log_partition("ais", n_chains=50, n_temperatures=100, random_state=seed)
+        network.log_partition("ais", n_chains=40, n_temperatures=50, random_state=seed)
         for seed in range(20)
     ]
     for run in runs:

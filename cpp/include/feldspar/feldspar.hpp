@@ -78,6 +78,7 @@
 #include <feldspar/infer/conditional_scores.hpp>
 #include <feldspar/infer/conditioned_expectations.hpp>
 #include <feldspar/infer/conjunction_graph.hpp>
+#include <feldspar/infer/context_groups.hpp>
 #include <feldspar/infer/dependency_gibbs.hpp>
 #include <feldspar/infer/elimination.hpp>
 #include <feldspar/infer/enumeration.hpp>

@@ -7,6 +7,7 @@ expect, disagreement beyond the sampler's own errors hands the question over to 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -58,10 +59,17 @@ def auto(
     else:
         check = _check(network, evidence, running, answer[0], seed)
         why = f"belief propagation converged, {check.in_words(len(evidence))}"
-        if not check.contradicts:
+        if check.contradicts and running.is_over:
+            why += "; no time was left to sample"
+        if not check.contradicts or running.is_over:
             found, diagnostics = _because(answer, f"{_TOO_LARGE}; {why}")
             return found, replace(diagnostics, expected_error=check.difference)
     answer = gibbs(network, evidence, running, random_state=seed, standard_errors=True)
+    apart = float(
+        np.max(answer[1].per_row["r_hat"], initial=1.0, where=answer[1].per_row["is_done"])
+    )
+    if apart > MIXED:
+        why += f"; chains have not mixed (R-hat up to {apart:.2f}), so that errors may be larger"
     return _because(answer, f"{_TOO_LARGE}; {why}")
 
 
@@ -96,15 +104,19 @@ def _check(
     network: MarkovNetwork, evidence: Evidence, running: Running, answer: Floats, seed: int
 ) -> _Check:
     rows = np.unique(np.linspace(0, len(evidence) - 1, CHECKED_ROWS).round().astype(np.int64))
-    sampled, diagnostics = gibbs(
-        network,
-        _rows(evidence, rows),
-        running,
-        burn_in=CHECK_BURN_IN,
-        n_samples=CHECK_SAMPLES,
-        standard_errors=True,
-        random_state=seed,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows of the check that a time limit leaves are not missed
+        sampled, diagnostics = gibbs(
+            network,
+            _rows(evidence, rows),
+            running,
+            burn_in=CHECK_BURN_IN,
+            n_samples=CHECK_SAMPLES,
+            standard_errors=True,
+            random_state=seed,
+        )
+    if diagnostics.status == "interrupted":
+        raise KeyboardInterrupt
     mixed = diagnostics.per_row["is_done"] & (diagnostics.per_row["r_hat"] < MIXED)
     if not mixed.any():
         return _Check(len(rows), 0, None, contradicts=False)

@@ -37,6 +37,11 @@ class Running:
         return cls(resolve_jobs(n_jobs), verbose, seconds)
 
     @property
+    def is_over(self) -> bool:
+        """Whether the time limit is."""
+        return time.perf_counter() - self.started >= self.max_seconds
+
+    @property
     def seconds_left(self) -> float:
         """What is left of the time, never nothing: a method with no time at all is refused."""
         return max(self.max_seconds - (time.perf_counter() - self.started), 1e-9)

@@ -31,6 +31,7 @@
 
 #include <feldspar/base/bits.hpp>
 #include <feldspar/base/types.hpp>
+#include <feldspar/infer/context_groups.hpp>
 #include <feldspar/infer/hidden_model.hpp>
 
 namespace feldspar {
@@ -117,35 +118,20 @@ class ConditionalScores {
   const FeatureSet& features() const noexcept { return *features_; }
 
  private:
-  struct Limits {
-    int lone_bits;   // for a table that is the only one of its variable, or of one long context
-    int group_bits;  // for the others
-  };
-  struct Context {
-    std::uint32_t part;  // in the model's list
-    std::uint32_t group;
-    int bits;
-    std::vector<Word> planes;  // of its tests, in the blanket's own numbering
-  };
-
   static constexpr std::size_t kMostEntries = std::size_t{1} << 22;
 
-  int bits(std::size_t h) const noexcept {
-    return std::bit_width(static_cast<unsigned>(locals_[h].cardinality - 1));
-  }
+  int bits(std::size_t h) const noexcept { return code_bits(locals_[h].cardinality); }
   void describe_variables(const HiddenModel& model);
   void choose_limits(const HiddenModel& model, const ScoreOptions& options);
-  bool build_tables(const HiddenModel& model, const Limits& limits, std::size_t most_entries);
-  bool is_counted(std::span<const Test> tests, const Limits& limits) const noexcept;
-  void list_tabulated(const HiddenModel& model, const Limits& limits);
-  void number_blanket(std::size_t h, const HiddenModel& model);
-  void gather_contexts(std::size_t h, const HiddenModel& model);
-  std::size_t group_contexts(const Limits& limits);
-  void make_table(std::size_t h, std::uint32_t group, const HiddenModel& model);
+  bool build_tables(const HiddenModel& model, const GroupLimits& limits, std::size_t most_entries);
+  bool is_counted(std::span<const Test> tests, const GroupLimits& limits) const noexcept;
+  void list_tabulated(const HiddenModel& model, const GroupLimits& limits);
+  void make_table(std::size_t h, const ContextGroups& groups, std::uint32_t group,
+                  const HiddenModel& model);
   void add_context(std::size_t h, const WeightedPart& part, std::size_t offset, Word all_bits);
   void make_probabilities(std::size_t h);
   void merge_flips();
-  void build_counters(const HiddenModel& model, const Limits& limits);
+  void build_counters(const HiddenModel& model, const GroupLimits& limits);
 
   const FeatureSet* features_;
   std::vector<Local> locals_;
@@ -174,12 +160,7 @@ class ConditionalScores {
   std::vector<SlotBit> slot_bits_;
   std::vector<std::size_t> tabulated_begin_;  // by variable: its parts that go into tables
   std::vector<std::uint32_t> tabulated_;
-  std::vector<Context> contexts_;             // of one variable
-  std::vector<std::uint32_t> blanket_;        // its neighbours,
-  std::vector<std::uint32_t> blanket_place_;  // by variable: first plane in the blanket,
-  std::vector<std::uint32_t> shift_;          // and in the table that is made
-  std::size_t n_blanket_planes_ = 0;
-  std::vector<std::vector<Word>> groups_;
+  std::vector<std::uint32_t> shift_;  // by variable: its first bit in the table that is made
   std::vector<std::size_t> patterns_, next_patterns_;
 };
 
@@ -203,7 +184,6 @@ inline void ConditionalScores::describe_variables(const HiddenModel& model) {
     if (local.cardinality == 2) local.unary_margin = unary(h)[1] - unary(h)[0];
     first_plane_.push_back(first_plane_.back() + static_cast<std::size_t>(bits(h)));
   }
-  blanket_place_.assign(locals_.size(), 0);
   shift_.assign(locals_.size(), 0);
 }
 
@@ -214,7 +194,7 @@ inline void ConditionalScores::choose_limits(const HiddenModel& model,
   const int most = std::clamp(affordable, 0, options.max_table_bits);
   const std::size_t most_entries =
       std::min(kMostEntries, options.visits / 4 * std::max<std::size_t>(1, n_variables()));
-  Limits limits{most, std::min(most, 8)};
+  GroupLimits limits{most, std::min(most, 8)};
   while (!build_tables(model, limits, most_entries)) {
     limits.lone_bits = limits.group_bits = std::max(0, std::min(limits.group_bits, 8) - 2);
   }
@@ -222,7 +202,7 @@ inline void ConditionalScores::choose_limits(const HiddenModel& model,
 }
 
 inline bool ConditionalScores::is_counted(std::span<const Test> tests,
-                                          const Limits& limits) const noexcept {
+                                          const GroupLimits& limits) const noexcept {
   int total = 0, least = 64;
   for (const Test test : tests) {
     total += bits(test.variable);
@@ -232,7 +212,7 @@ inline bool ConditionalScores::is_counted(std::span<const Test> tests,
 }
 
 // By variable, the parts that tables take care of.
-inline void ConditionalScores::list_tabulated(const HiddenModel& model, const Limits& limits) {
+inline void ConditionalScores::list_tabulated(const HiddenModel& model, const GroupLimits& limits) {
   std::vector<bool> counted(model.parts.size());
   tabulated_begin_.assign(n_variables() + 1, 0);
   for (std::size_t p = 0; p < model.parts.size(); ++p) {
@@ -256,7 +236,7 @@ inline void ConditionalScores::list_tabulated(const HiddenModel& model, const Li
 
 // False, with nothing of use made, if the tables would have more than `most_entries`; not for limits
 // of no bits at all.
-inline bool ConditionalScores::build_tables(const HiddenModel& model, const Limits& limits,
+inline bool ConditionalScores::build_tables(const HiddenModel& model, const GroupLimits& limits,
                                             std::size_t most_entries) {
   tables_.clear();
   entries_.clear();
@@ -264,100 +244,29 @@ inline bool ConditionalScores::build_tables(const HiddenModel& model, const Limi
   n_slots_ = 0;
   for (Local& local : locals_) local.is_counted = local.has_probabilities = false;
   list_tabulated(model, limits);
-  for (std::size_t h = 0; h < n_variables(); ++h) {
-    number_blanket(h, model);
-    gather_contexts(h, model);
+  ContextGroups groups(*features_);
+  for (Variable h = 0; h < n_variables(); ++h) {
+    const std::size_t first = tabulated_begin_[h], last = tabulated_begin_[h + 1];
+    groups.gather(model, std::span(tabulated_).subspan(first, last - first), h);
     Local& local = locals_[h];
     const bool lone_probability = allow_probabilities_ && !local.is_counted;
     const std::size_t n_groups =
-        contexts_.empty() && !lone_probability ? 0 : group_contexts(limits);
+        groups.contexts().empty() && !lone_probability ? 0 : groups.group(limits);
     local.first_table = tables_.size();
     local.n_tables = n_groups;
-    for (std::uint32_t g = 0; g < n_groups; ++g) make_table(h, g, model);
+    for (std::uint32_t g = 0; g < n_groups; ++g) make_table(h, groups, g, model);
     if (lone_probability && n_groups == 1) make_probabilities(h);
     if (limits.lone_bits > 0 && entries_.size() > most_entries) return false;
   }
   return true;
 }
 
-// Numbers the bits of the variables that share a part with h.
-inline void ConditionalScores::number_blanket(std::size_t h, const HiddenModel& model) {
-  constexpr std::uint32_t kNew = ~std::uint32_t{0};
-  const std::span parts(tabulated_.data() + tabulated_begin_[h],
-                        tabulated_begin_[h + 1] - tabulated_begin_[h]);
-  for (const std::uint32_t p : parts)
-    for (const Test test : (*features_)[model.parts[p].part]) blanket_place_[test.variable] = kNew;
-  blanket_.clear();
-  n_blanket_planes_ = 0;
-  for (const std::uint32_t p : parts)
-    for (const Test test : (*features_)[model.parts[p].part]) {
-      if (test.variable == h || blanket_place_[test.variable] != kNew) continue;
-      blanket_.push_back(test.variable);
-      blanket_place_[test.variable] = static_cast<std::uint32_t>(n_blanket_planes_);
-      n_blanket_planes_ += static_cast<std::size_t>(bits(test.variable));
-    }
-}
-
-inline void ConditionalScores::gather_contexts(std::size_t h, const HiddenModel& model) {
-  contexts_.clear();
-  for (std::size_t i = tabulated_begin_[h]; i < tabulated_begin_[h + 1]; ++i) {
-    Context context{tabulated_[i], 0, 0, std::vector<Word>(words_for(n_blanket_planes_), 0)};
-    for (const Test test : (*features_)[model.parts[context.part].part]) {
-      if (test.variable == h) continue;
-      for (int bit = 0; bit < bits(test.variable); ++bit)
-        set_bit(context.planes, blanket_place_[test.variable] + static_cast<std::size_t>(bit));
-      context.bits += bits(test.variable);
-    }
-    contexts_.push_back(std::move(context));
-  }
-}
-
-// Gives every context a group of contexts whose variables have few bits together: the longest first,
-// each to the group that grows least by it.
-inline std::size_t ConditionalScores::group_contexts(const Limits& limits) {
-  groups_.clear();
-  if (static_cast<int>(n_blanket_planes_) <= limits.lone_bits) {
-    groups_.emplace_back(words_for(n_blanket_planes_), 0);
-    fill_bits(groups_[0], n_blanket_planes_);
-    return 1;
-  }
-  std::ranges::sort(contexts_, [](const Context& a, const Context& b) {
-    if (a.bits != b.bits) return a.bits > b.bits;
-    if (a.planes != b.planes) return a.planes > b.planes;
-    return a.part < b.part;
-  });
-  for (std::size_t i = 0; i < contexts_.size(); ++i) {
-    Context& context = contexts_[i];
-    if (i > 0 && context.planes == contexts_[i - 1].planes) {
-      context.group = contexts_[i - 1].group;
-      continue;
-    }
-    std::size_t best = groups_.size(), least = ~std::size_t{0};
-    for (std::size_t g = 0; g < groups_.size() && least > 0; ++g) {
-      std::size_t size = 0, added = 0;
-      for (std::size_t w = 0; w < context.planes.size(); ++w) {
-        size += static_cast<std::size_t>(std::popcount(groups_[g][w] | context.planes[w]));
-        added += static_cast<std::size_t>(std::popcount(context.planes[w] & ~groups_[g][w]));
-      }
-      const bool fits = added == 0 || size <= static_cast<std::size_t>(limits.group_bits);
-      if (fits && added < least) {
-        best = g;
-        least = added;
-      }
-    }
-    if (best == groups_.size()) groups_.emplace_back(context.planes.size(), 0);
-    for (std::size_t w = 0; w < context.planes.size(); ++w) groups_[best][w] |= context.planes[w];
-    context.group = static_cast<std::uint32_t>(best);
-  }
-  return groups_.size();
-}
-
-inline void ConditionalScores::make_table(std::size_t h, std::uint32_t group,
-                                          const HiddenModel& model) {
+inline void ConditionalScores::make_table(std::size_t h, const ContextGroups& groups,
+                                          std::uint32_t group, const HiddenModel& model) {
   const std::size_t slot = n_slots_++, offset = entries_.size();
   std::uint32_t n_bits = 0;
-  for (const std::uint32_t u : blanket_) {
-    if (!test_bit(groups_[group], blanket_place_[u])) continue;
+  for (const Variable u : groups.blanket()) {
+    if (!groups.looks_at(group, u)) continue;
     shift_[u] = n_bits;
     for (int bit = 0; bit < bits(u); ++bit)
       slot_bits_.push_back(
@@ -367,7 +276,7 @@ inline void ConditionalScores::make_table(std::size_t h, std::uint32_t group,
   tables_.push_back({offset, slot});
   entries_.resize(offset + (locals_[h].width << n_bits), 0.0);
   const Word all_bits = (Word{1} << n_bits) - 1;
-  for (const Context& context : contexts_)
+  for (const ContextGroups::Context& context : groups.contexts())
     if (context.group == group) add_context(h, model.parts[context.part], offset, all_bits);
 }
 
@@ -446,7 +355,7 @@ inline void ConditionalScores::merge_flips() {
   slot_bits_ = {};
 }
 
-inline void ConditionalScores::build_counters(const HiddenModel& model, const Limits& limits) {
+inline void ConditionalScores::build_counters(const HiddenModel& model, const GroupLimits& limits) {
   std::vector<std::vector<Occurrence>> lists(n_variables());
   for (const WeightedPart& part : model.parts) {
     const auto tests = (*features_)[part.part];
