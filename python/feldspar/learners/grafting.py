@@ -97,6 +97,9 @@ class Grafting(MarkovLearner):
     min_gradient : float, optional
         Without L1: the least gradient, in rows, of a feature to be introduced. Left out: half the
         square root of the number of rows.
+    relearn : bool
+        Whether to learn the weights of the features that were found anew, by the pseudo-likelihood
+        with ``prior_sd`` and without L1, which shrinks them: fewer features then do as well.
     max_table_entries : float
         Of exact inference; where more are needed the run ends.
     n_states : int
@@ -157,6 +160,7 @@ class Grafting(MarkovLearner):
         max_features: int | None = None,
         anneal: float = 0.5,
         min_gradient: float | None = None,
+        relearn: bool = False,
         max_table_entries: float = 2**22,
         n_states: int = 10_000,
         max_iterations: int = 1000,
@@ -177,6 +181,7 @@ class Grafting(MarkovLearner):
         self.max_features = max_features
         self.anneal = anneal
         self.min_gradient = min_gradient
+        self.relearn = relearn
         self.max_table_entries = max_table_entries
         self.n_states = n_states
         self.max_iterations = max_iterations
@@ -208,21 +213,25 @@ class Grafting(MarkovLearner):
                 )
         seconds = time.perf_counter() - started
         best: _core.GraftingFit | None = None
-        with search.clock.stage("weights"):
-            for _, fit in fits:
-                features = FeatureSet._of_core(schema, fit.features)
-                network = network_of_fit(features, fit.fit, total_weight, 0.0)
-                params = self._params(fit)
-                search.add_structure_trial(
-                    {**params, "stop": fit.stop, "violation": fit.violation},
-                    valid_pll=None,
-                    n_features=len(network.features),
-                    seconds=seconds / len(fits),
-                )
-                search.offer(network, params, n_jobs=self.n_jobs)
-                if search.network is network:
-                    best = fit
-        assert best is not None  # the last state of a run is always offered
+        for _, fit in fits:
+            features = FeatureSet._of_core(schema, fit.features)
+            params = self._params(fit)
+            search.add_structure_trial(
+                {**params, "stop": fit.stop, "violation": fit.violation},
+                valid_pll=None,
+                n_features=len(features),
+                seconds=seconds / len(fits),
+            )
+            before = search.network
+            if self.relearn and not (search.clock.is_over and before is not None):
+                search.learn_weights(features, params, self._weight_settings())
+            else:
+                with search.clock.stage("weights"):
+                    network = network_of_fit(features, fit.fit, total_weight, 0.0)
+                    search.offer(network, params, n_jobs=self.n_jobs)
+            if search.network is not before:
+                best = fit
+        assert best is not None  # the first network is always kept
         self._keep(best)
         self.n_inferences_ = max(fit.n_inferences for _, fit in fits)
         if any(fit.stop == "interrupted" for _, fit in fits):
