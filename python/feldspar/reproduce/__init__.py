@@ -1,6 +1,6 @@
 """The papers' tables and figures, with our numbers beside theirs.
 
-``papers/`` has the papers' numbers. `_catalogue` says what each experiment is made of, `_kinds`
+``papers/`` has the papers' numbers. `catalogue` says what each experiment is made of, `_kinds`
 what its units do, `_runner` runs them and keeps their results, `_outcome` puts them beside the
 papers', `_texts` and `_figures` show that.
 
@@ -9,7 +9,6 @@ papers', `_texts` and `_figures` show that.
 True
 """
 
-from feldspar.reproduce._catalogue import catalogue
 from feldspar.reproduce._experiment import Column, Experiment, Measure, Row
 from feldspar.reproduce._outcome import Cell, ExperimentResult
 from feldspar.reproduce._papers import published
@@ -20,6 +19,7 @@ from feldspar.reproduce._run import (
     write_results_page,
 )
 from feldspar.reproduce._texts import measure_table, summary_table, tests_table
+from feldspar.reproduce.catalogue import catalogue
 
 __all__ = [
     "DEFAULT_OUTPUT",

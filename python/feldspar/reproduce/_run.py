@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Literal
 
 from feldspar.io.files import Target, atomic_write
-from feldspar.reproduce._catalogue import catalogue
 from feldspar.reproduce._experiment import Experiment, Options, selected
 from feldspar.reproduce._figures import draw, picture
 from feldspar.reproduce._kinds import KINDS
@@ -19,6 +18,7 @@ from feldspar.reproduce._runner import Kinds, Report, Runner
 from feldspar.reproduce._store import Store
 from feldspar.reproduce._texts import experiment_markdown, results_page
 from feldspar.reproduce._units import GIBBS, MCSAT
+from feldspar.reproduce.catalogue import catalogue
 
 Inference = Literal["gibbs", "mcsat"]
 _INFERENCE = {"gibbs": GIBBS, "mcsat": MCSAT}
