@@ -13,7 +13,7 @@ _SCHEMES = ("gain", "grad", "simple")
 
 
 def _grafting(scheme: str, penalty: str) -> LearnerSpec:
-    return LearnerSpec("Grafting", {"introduction": scheme, "penalty": penalty})
+    return LearnerSpec("Grafting", {"scheme": scheme, "penalty": penalty})
 
 
 def lee2007() -> list[Experiment]:
