@@ -1,6 +1,8 @@
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <feldspar/learn/fit_weights.hpp>
 #include <feldspar/objective/pseudo_likelihood.hpp>
@@ -31,6 +33,16 @@ void bind_pseudo_likelihood(py::module_& m) {
              });
            }),
            py::arg("features"), py::arg("data"), py::arg("n_threads"))
+      .def_static(
+          "by_variable",
+          [](const FeatureSet& features, const std::vector<const Dataset*>& data_of_variable,
+             int n_threads) {
+            return run_watched(n_threads, py::none(), [&](const Execution& execution) {
+              return std::make_unique<PseudoLikelihood>(features, std::span(data_of_variable),
+                                                        execution);
+            });
+          },
+          py::arg("features"), py::arg("data_of_variable"), py::arg("n_threads"))
       .def(
           "value_and_gradient",
           [](PseudoLikelihood& likelihood, const Array<double>& weights, int n_threads) {

@@ -26,6 +26,7 @@ from feldspar.dependency import Split
 from feldspar.features import FeatureSet
 from feldspar.inference import Marginals
 from feldspar.io.tabular import read_table, write_table
+from feldspar.missing import MissingValuesWarning
 from feldspar.network import MarkovNetwork
 from feldspar.preprocessing import binarize, discretize
 from feldspar.schema import Schema
@@ -56,6 +57,7 @@ __all__ = [
     "L1Neighborhood",
     "Marginals",
     "MarkovNetwork",
+    "MissingValuesWarning",
     "PseudoLikelihood",
     "Schema",
     "Split",

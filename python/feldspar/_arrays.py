@@ -5,7 +5,8 @@ Rows and columns are counted from 0, as in the arrays themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +32,11 @@ def matrix_of(X: object) -> npt.NDArray[Any]:
     """Return ``X`` as a 2-D array of numbers with at least one row and one column."""
     if hasattr(X, "toarray"):
         raise TypeError("X is a sparse matrix; expected dense data: pass X.toarray()")
+    if X is None or isinstance(X, str | bytes | os.PathLike | Mapping):
+        hint = {"dict": ": pass pandas.DataFrame(X)", "NoneType": ""}.get(
+            type(X).__name__, ": files are read by feldspar.read_table"
+        )
+        raise TypeError(f"X: expected a table, a data frame or a 2-D array, got {X!r:.60}{hint}")
     try:
         array = np.asarray(X)
     except ValueError as error:
@@ -56,10 +62,12 @@ def integer_codes(X: object, names: Sequence[str] | None = None) -> npt.NDArray[
         return array.astype(np.int8)
     if array.dtype.kind == "f":
         _refuse(~np.isfinite(array), array, "an integer code, or -1 if missing", names)
-        _refuse(array != np.floor(array), array, "an integer code (see discretize)", names)
+        expected = "an integer code (feldspar.discretize makes codes of numbers)"
+        _refuse(array != np.floor(array), array, expected, names)
     # Two numbers tell whether all is well; only else are the entries looked at one by one.
     if array.min() < MISSING:
-        _refuse(array < MISSING, array, "a code >= 0, or -1 if missing", names)
+        expected = "a code >= 0, or -1 if missing"
+        _refuse(array < MISSING, array, expected, names, "Negative values in data: ")
     if array.max() >= MAX_CARDINALITY:
         _refuse(array >= MAX_CARDINALITY, array, f"a code <= {MAX_CARDINALITY - 1}", names)
     return array if array.dtype.kind in "iu" else array.astype(np.int32)
@@ -105,13 +113,17 @@ def check_weights(weights: object, n_rows: int, name: str = "sample_weight") -> 
         row = int(np.argmax(bad))
         raise ValueError(f"{name}: row {row}: expected a finite weight >= 0, got {array[row]}")
     if not array.any():
-        raise ValueError(f"{name}: all {n_rows} weights are 0; expected at least one above")
+        raise ValueError(f"{name}: all {n_rows} weights are zero; expected at least one above")
     array.flags.writeable = False
     return array
 
 
 def _refuse(
-    bad: npt.NDArray[np.bool_], array: npt.NDArray[Any], expected: str, names: Sequence[str] | None
+    bad: npt.NDArray[np.bool_],
+    array: npt.NDArray[Any],
+    expected: str,
+    names: Sequence[str] | None,
+    headline: str = "",
 ) -> None:
     if not bad.any():
         return
@@ -119,7 +131,9 @@ def _refuse(
     called = f" ({names[column]!r})" if names is not None and column < len(names) else ""
     value = array[row, column]
     got = "NaN" if value != value else str(value)
-    raise ValueError(f"row {row}, column {column}{called}: expected {expected}, got {got}")
+    raise ValueError(
+        f"{headline}row {row}, column {column}{called}: expected {expected}, got {got}"
+    )
 
 
 def _numeric(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -322,6 +322,10 @@ class IndexStatistics:
 
 class PseudoLikelihood:
     def __init__(self, features: FeatureSet, data: Dataset, n_threads: int) -> None: ...
+    @staticmethod
+    def by_variable(
+        features: FeatureSet, data_of_variable: list[Dataset | None], n_threads: int
+    ) -> PseudoLikelihood: ...
     def value_and_gradient(
         self, weights: FloatArray, n_threads: int
     ) -> tuple[float, FloatArray]: ...

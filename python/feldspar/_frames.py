@@ -34,6 +34,11 @@ def as_frame(X: object) -> Frame | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
+def is_frame(X: object) -> bool:
+    """Tell data frames from arrays and lists of rows."""
+    return not isinstance(X, np.ndarray | list | tuple) and as_frame(X) is not None
+
+
 def columns_of(frame: Frame) -> dict[str, Column]:
     """Return the columns by name; a name that is no text (pandas allows it) becomes text."""
     if frame.shape[0] == 0 or frame.shape[1] == 0:
@@ -207,6 +212,61 @@ def decode_frame(table: Table, backend: Backend, weights: str | None) -> Any:
             raise ValueError(f"weights: {weights!r} is already the name of a variable")
         columns[weights] = table.weights
     return _assemble(columns, backend)
+
+
+def fill_frame(X: object, holes: npt.NDArray[np.bool_], filled: Table) -> Any:
+    """Return a data frame with its missing entries replaced by those of a table made from it.
+
+    Types, order of the columns and index stay; only a type that cannot hold a label gives way.
+
+    Parameters
+    ----------
+    X : data frame
+    holes : array of bool
+        Where entries are missing, rows by the table's variables.
+    filled : Table
+    """
+    frame = as_frame(X)
+    assert frame is not None
+    native: Any = frame.to_native()
+    if frame.implementation.is_pandas_like():
+        native = native.copy()
+    for name, column in columns_of(frame).items():
+        v = filled.schema.index(name)
+        if not holes[:, v].any():
+            continue
+        labels = filled.schema.labels[v]
+        values = column.to_list()
+        for row in np.flatnonzero(holes[:, v]).tolist():
+            values[row] = labels[filled.codes[row, v]]
+        native = _with_column(native, frame.implementation, column, values, labels)
+    return native
+
+
+def _with_column(
+    native: Any, kind: nw.Implementation, column: Column, values: list[Any], labels: Labels
+) -> Any:
+    """Return a frame with a column's values replaced."""
+    name = column.name
+    dtype: Any = column.dtype
+    backend: Any = kind
+    if kind.is_pandas_like():
+        dtype = native[name].dtype
+        if isinstance(column.dtype, nw.Categorical | nw.Enum):
+            lacking = [label for label in labels if label not in dtype.categories]
+            dtype = native[name].cat.add_categories(lacking).dtype
+        native[name] = type(native[name])(values, index=native.index, dtype=dtype, name=name)
+        return native
+    if kind.is_pyarrow():
+        import pyarrow as pa
+
+        place = native.column_names.index(name)
+        return native.set_column(place, name, pa.array(values, type=native.schema.types[place]))
+    if isinstance(dtype, nw.Enum):
+        known = list(dtype.categories)
+        dtype = nw.Enum([*known, *(str(label) for label in labels if label not in known)])
+    series = nw.new_series(name, values, dtype, backend=backend)
+    return nw.from_native(native).with_columns(series).to_native()
 
 
 def _assemble(columns: dict[str, Any], backend: Backend) -> Any:

@@ -42,4 +42,4 @@ def generator(random_state: RandomState) -> np.random.Generator | np.random.Rand
     """Return the source of random numbers that a ``random_state`` stands for."""
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return random_state
-    return np.random.default_rng(random_state)
+    return np.random.default_rng(None if random_state is None else core_seed(random_state))

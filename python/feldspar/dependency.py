@@ -71,7 +71,12 @@ class DependencyModel(ConditionalModel):
     [0.3, 0.1, 0.2, 0.4]
     """
 
-    metadata: dict[str, Any]
+    _metadata: dict[str, Any]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """How the network came about; kept in ``.json`` files."""
+        return self._metadata
 
     def _fill(
         self,
@@ -83,7 +88,7 @@ class DependencyModel(ConditionalModel):
         self._schema = schema
         self._compiled = core
         self._marginals = marginals
-        self.metadata = dict(metadata or {})
+        self._metadata = dict(metadata or {})
 
     @classmethod
     def _of_core(

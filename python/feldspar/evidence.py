@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -70,6 +70,11 @@ class Evidence:
                 )
             known = {v: value for v, value in enumerate(row) if not _is_unknown(value)}
             return cls._single(schema, known)
+        if isinstance(evidence, str | bytes):
+            raise TypeError(
+                f"evidence: expected a mapping such as {{{schema.names[0]!r}: value}}, a row or a "
+                f"table, got {evidence!r}"
+            )
         table = Table.of(evidence, schema=schema)
         codes = np.ascontiguousarray(np.asarray(table), dtype=np.int32)
         return cls(schema, codes, None, is_single=False)
@@ -90,8 +95,13 @@ class Evidence:
                 first = sum(schema.cardinalities[:v])
                 last = first + schema.cardinalities[v]
                 soft[0, first:last] = _log_likelihoods(schema, v, observation)
-            else:
+            elif isinstance(observation, Hashable):
                 codes[0, v] = schema.code(v, observation)
+            else:
+                raise TypeError(
+                    f"evidence: {schema.names[v]!r}: expected a value, or a likelihood for each "
+                    f"of its values, got {observation!r}"
+                )
         return cls(schema, codes, soft, is_single=True)
 
     def __len__(self) -> int:

@@ -214,9 +214,40 @@ class FeatureSet(Sequence[Feature]):
             return f"{name}={labels[value]}"
         return f"{name} in {{{', '.join(str(labels[code]) for code in sorted(value))}}}"
 
+    def _admits(self, tests: npt.NDArray[np.int64], cardinality: int) -> npt.NDArray[np.bool_]:
+        """Return, for tests of a variable given by their places, which values each admits."""
+        values, owner = self._values_of(tests)
+        admitted = np.zeros((len(tests), cardinality), dtype=bool)
+        admitted[owner, values] = True
+        return admitted
+
+    def _holds(
+        self, tests: npt.NDArray[np.int64], codes: npt.NDArray[np.integer[Any]]
+    ) -> npt.NDArray[np.bool_]:
+        """Return which tests, given by their places, hold on a row of codes."""
+        _, variables, _, _ = self._arrays
+        values, owner = self._values_of(tests)
+        holds = np.zeros(len(tests), dtype=bool)
+        holds[owner[values == codes[variables[tests]][owner]]] = True
+        return holds
+
+    def _values_of(
+        self, tests: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int64]]:
+        """Return the values that tests admit, one after the other, and whose each is."""
+        _, _, value_begin, values = self._arrays
+        first, counts = value_begin[tests], value_begin[tests + 1] - value_begin[tests]
+        owner = np.repeat(np.arange(len(tests)), counts)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return values[first[owner] + within], owner
+
+    @cached_property
+    def _arrays(self) -> _core.FlatConjunctions:
+        return self._core.flatten()
+
     @cached_property
     def _flat(self) -> tuple[list[int], list[int], list[int], list[int]]:
-        begin, variables, value_begin, values = self._core.flatten()
+        begin, variables, value_begin, values = self._arrays
         return begin.tolist(), variables.tolist(), value_begin.tolist(), values.tolist()
 
 
@@ -235,10 +266,11 @@ def core_codes(table: Table) -> npt.NDArray[np.int32]:
     if table.has_missing:
         row, column = (int(i) for i in np.argwhere(codes < 0)[0])
         columns = [table.schema.names[v] for v in np.flatnonzero((codes < 0).any(axis=0))]
+        noun = "column" if len(columns) == 1 else "columns"
         raise ValueError(
-            f"missing values in {len(columns)} columns ({', '.join(columns[:5])}"
+            f"missing values in {len(columns)} {noun} ({', '.join(columns[:5])}"
             f"{', ...' if len(columns) > 5 else ''}), first in row {row}, "
-            f"column {table.schema.names[column]!r}; expected complete rows"
+            f"column {table.schema.names[column]!r}; expected complete rows (impute fills gaps)"
         )
     return codes
 

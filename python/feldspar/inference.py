@@ -6,7 +6,7 @@ import inspect
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -19,11 +19,15 @@ from feldspar._progress import progress_bar
 from feldspar._random import RandomState, core_seed
 from feldspar.evidence import Evidence
 from feldspar.features import core_float, core_int
-from feldspar.schema import Schema
+from feldspar.schema import Label, Schema, listing
 from feldspar.table import Table
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from feldspar.network import MarkovNetwork
+
+_SHOWN = 10
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Method: TypeAlias = Literal["auto", "exact", "bp", "meanfield", "gibbs", "mcsat"]
@@ -57,7 +61,7 @@ class Diagnostics:
     reason: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Marginals(Mapping[str, Floats]):
     """The distribution of every variable given the evidence, by name or index.
 
@@ -94,6 +98,62 @@ class Marginals(Mapping[str, Floats]):
     def __len__(self) -> int:
         """Return the number of variables."""
         return len(self.schema)
+
+    def probability(self, variable: str | int, value: Label) -> Any:
+        """Return the probability of a variable's value, given by its label: a number.
+
+        With many rows of evidence, an array with a number for each.
+        """
+        found = self[variable][..., self.schema.code(variable, value)]
+        return float(found) if self.is_single else found
+
+    def __repr__(self) -> str:
+        """Return the first distributions in words, or how many rows there are."""
+        how = f"by {self.diagnostics.method}"
+        if not self.is_single:
+            return f"Marginals({len(self.probabilities)} rows x {len(self)} variables, {how})"
+        lines = [f"Marginals of {len(self)} variables, {how}:"]
+        for name, labels in list(zip(self.schema.names, self.schema.labels, strict=True))[:_SHOWN]:
+            shown = zip(labels[:_SHOWN], self[name][:_SHOWN].tolist(), strict=True)
+            values = ", ".join(f"{label} {probability:.3f}" for label, probability in shown)
+            lines.append(f"  {name}: {values}{', ...' if len(labels) > _SHOWN else ''}")
+        if len(self) > _SHOWN:
+            lines.append(f"  and {len(self) - _SHOWN} more")
+        return "\n".join(lines)
+
+    def plot(
+        self,
+        variables: Sequence[str | int] | None = None,
+        *,
+        row: int = 0,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw distributions as bars: of some variables, or of the first dozen.
+
+        Needs matplotlib (``pip install feldspar[plot]``).
+
+        Parameters
+        ----------
+        variables : sequence of str or int, optional
+            Those to draw, by name or index.
+        row : int
+            Of many rows of evidence, the one to draw.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if left out.
+        """
+        from feldspar.plotting import draw_distributions
+
+        if not 0 <= row < len(self.probabilities):
+            raise ValueError(f"row: expected 0 ... {len(self.probabilities) - 1}, got {row}")
+        chosen = range(len(self.schema)) if variables is None else map(self.schema.index, variables)
+        distributions = {
+            self.schema.names[v]: (
+                self.schema.labels[v],
+                self[v] if self.is_single else self[v][row],
+            )
+            for v in chosen
+        }
+        return draw_distributions(distributions, ax=ax)
 
     def to_frame(self) -> Any:
         """Return a pandas data frame, a line for each value: variable, value, probability.
@@ -422,7 +482,7 @@ def _found(method: str, found: _core.Marginals, seconds: float) -> _Answer:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MostProbableStates:
     """The most probable completions of rows of evidence.
 
@@ -452,6 +512,15 @@ class MostProbableStates:
             raise ValueError(f"there are {len(self.states)} states; expected one: use states")
         schema, codes = self.states.schema, self.states.to_numpy()[0].tolist()
         return {name: schema.label(v, codes[v]) for v, name in enumerate(schema.names)}
+
+    def __repr__(self) -> str:
+        """Return the state, or how many there are, and how sure it is."""
+        if not self.is_single:
+            sure = f"{sum(self.proven)} proven to be the most probable"
+            return f"MostProbableStates({len(self.states)} rows, {sure})"
+        shown = [f"{name}={label}" for name, label in self.state.items()]
+        sure = "proven" if self.proven[0] else "not proven"
+        return f"MostProbableStates({listing(shown)}; by {self.methods[0]}, {sure})"
 
 
 _STATE_METHODS: dict[str, _core.MostProbableMethod] = {

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from feldspar import _core
 from feldspar._jobs import resolve_jobs
 from feldspar.conditionals import ConditionalModel
-from feldspar.features import Conjunction, FeatureSet, build, core_codes
-from feldspar.schema import Schema
+from feldspar.features import Conjunction, FeatureSet, build, core_codes, core_int
+from feldspar.schema import Label, Schema
 from feldspar.table import Table
 from feldspar.training import TrainingReport
 
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from typing import Self
 
     import networkx as nx
+    from matplotlib.axes import Axes
 
     from feldspar._random import RandomState
+    from feldspar.edges import EdgeStrengths
     from feldspar.evaluation import Score
+    from feldspar.explanation import Explanation
     from feldspar.inference import LogPartition, Marginals, Method, MostProbableStates
 
 _SHOWN_FEATURES = 10
@@ -200,28 +203,47 @@ class MarkovNetwork(ConditionalModel):
         """
         return self.marginals(Table.of(X, schema=self.schema), method, **options)
 
-    def impute(self, X: object, method: Method = "auto", **options: Any) -> Table:
+    def impute(self, X: object, method: Method = "auto", **options: Any) -> Any:
         """Return the rows with every missing entry filled in by its most probable value.
 
         Each entry on its own: `most_probable` finds the values that are most probable together.
+
+        Parameters
+        ----------
+        X : table, frame or array
+            Rows with missing entries.
+        method : str
+            As in `marginals`.
+        **options
+            Of the method.
+
+        Returns
+        -------
+        table, frame or array
+            Whichever went in: a :class:`feldspar.Table` for a table, a frame of the same library
+            with the same columns, types and index for a frame, codes for an array.
 
         Examples
         --------
         >>> schema = Schema([2, 2], names=["rain", "wet"])
         >>> network = MarkovNetwork.from_terms(schema, [([("rain", 1), ("wet", 1)], 2.0)])
-        >>> network.impute([[1, -1], [-1, 1]]).to_numpy().tolist()
-        [[1, 1], [1, 1]]
+        >>> network.impute([[1, -1], [-1, 1]])
+        array([[1, 1],
+               [1, 1]])
         """
+        from feldspar import _frames
+
         table = Table.of(X, schema=self.schema)
-        if not table.has_missing:
-            return table
-        found = self.marginals(table, method, **options)
         codes = table.to_numpy()
-        for v, name in enumerate(self.schema.names):
-            holes = codes[:, v] < 0
-            codes[holes, v] = np.argmax(found[name][holes], axis=1)
-        weights = table.weights if table.has_weights else None
-        return Table._of_parts(codes, self.schema, weights)
+        holes = codes < 0
+        if holes.any():
+            found = self.marginals(table, method, **options)
+            for v in range(len(self.schema)):
+                codes[holes[:, v], v] = np.argmax(found[v][holes[:, v]], axis=1)
+        filled = Table._of_parts(codes, self.schema, table._weights)
+        if isinstance(X, Table):
+            return filled
+        return _frames.fill_frame(X, holes, filled) if _frames.is_frame(X) else codes
 
     def most_probable(
         self, evidence: object = None, method: str = "auto", **options: Any
@@ -321,7 +343,8 @@ class MarkovNetwork(ConditionalModel):
     ) -> Table:
         """Draw samples by Gibbs sampling, with what is known held fixed.
 
-        Samples come chain by chain, those of one chain in the order in which they were drawn.
+        Samples come chain by chain, those of one chain in the order in which they were drawn, as a
+        table; ``sample(...).to_frame("polars")`` is a frame of a library's choice, with labels.
 
         Parameters
         ----------
@@ -361,7 +384,92 @@ class MarkovNetwork(ConditionalModel):
             n_jobs=n_jobs,
         )
 
+    def explain(
+        self, row: object, target: str | int, value: Label = None, *, against: Label = None
+    ) -> Explanation:
+        """Return which features push a variable which way, given the rest of a row.
+
+        The log-odds of two values given all the other variables are a sum over the features that
+        test the variable and whose other tests hold: exact, whatever the size of the network.
+
+        Parameters
+        ----------
+        row : mapping or row
+            What is known, as in `marginals`: at least the target's Markov blanket. The target's own
+            value may be there and is not looked at.
+        target : str or int
+            The variable to explain, by name or index.
+        value : label, optional
+            The value to explain; the most probable one if left out.
+        against : label, optional
+            The value to compare it with; the most probable other one if left out.
+
+        Examples
+        --------
+        >>> schema = Schema([2, 2], names=["rain", "wet"], labels=[["no", "yes"]] * 2)
+        >>> network = MarkovNetwork.from_terms(
+        ...     schema, [([("wet", "yes")], -1.0), ([("rain", "yes"), ("wet", "yes")], 3.0)]
+        ... )
+        >>> network.explain({"rain": "yes"}, "wet")
+        wet: yes rather than no, log-odds +2.000 (P(yes | rest) = 0.881)
+            +3.000  rain=yes & wet=yes
+            -1.000  wet=yes
+        """
+        from feldspar.explanation import explain
+
+        return explain(self, row, target, value, against=against)
+
     # Its structure
+
+    def edge_strengths(self) -> EdgeStrengths:
+        """Return the edges with their strengths, the strongest first.
+
+        The strength of an edge is the root mean square of the log odds ratios between its two
+        variables, over their values and over all states of the other variables (see
+        :mod:`feldspar.edges`): the absolute weight of the pair in an Ising network. Where both are
+        binary, the mean log odds ratio tells its sign. Exact; takes no inference.
+
+        Examples
+        --------
+        >>> schema = Schema([2, 2], names=["rain", "wet"])
+        >>> network = MarkovNetwork.from_terms(schema, [([("rain", 0), ("wet", 1)], -2.0)])
+        >>> network.edge_strengths()
+        1 edge; strength (RMS log odds ratio), mean log odds ratio:
+             2.000    +2.000  rain - wet
+        """
+        from feldspar.edges import edge_strengths
+
+        return edge_strengths(self)
+
+    def plot(self, *, max_edges: int = 50, labels: bool = True, ax: Axes | None = None) -> Axes:
+        """Draw the graph: width by strength, blue for edges that go together, red for opposites.
+
+        Edges with a variable of more than two values have no sign and are grey. Of a large network
+        the strongest edges are drawn and the title says how many they are. Needs matplotlib
+        (``pip install feldspar[plot]``).
+
+        Parameters
+        ----------
+        max_edges : int
+            Most edges to draw, by `edge_strengths`.
+        labels : bool
+            Write the names of the variables.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if left out.
+        """
+        from feldspar.plotting import draw_graph
+
+        count = core_int("max_edges", max_edges)
+        if count < 1:
+            raise ValueError(f"max_edges: expected at least 1, got {max_edges}")
+        edges = self.edge_strengths()
+        return draw_graph(
+            [(edge.first, edge.second, edge.strength, edge.sign) for edge in edges[:count]],
+            n_edges=len(edges),
+            names=self.schema.names,
+            labels=labels,
+            ax=ax,
+        )
 
     def markov_blanket(self, variable: str | int) -> tuple[str, ...]:
         """Return the names of the variables that share a feature of non-zero weight with it."""
@@ -376,7 +484,8 @@ class MarkovNetwork(ConditionalModel):
     def to_networkx(self) -> nx.Graph:
         """Return the graph: an edge joins variables that share a feature of non-zero weight.
 
-        Edges carry ``n_features`` and ``max_abs_weight`` over the features they share. Needs
+        Edges carry ``strength`` and ``sign`` (1, -1, or 0 where a variable is not binary), as of
+        `edge_strengths`, ``n_features``, and ``max_abs_weight`` over the features they share. Needs
         networkx (``pip install feldspar[graph]``).
         """
         try:
@@ -402,6 +511,8 @@ class MarkovNetwork(ConditionalModel):
                         n_features=edge["n_features"] + 1,
                         max_abs_weight=max(edge["max_abs_weight"], size),
                     )
+        for edge in self.edge_strengths():
+            graph.edges[edge.first, edge.second].update(strength=edge.strength, sign=edge.sign)
         return graph
 
     def summary(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
     from feldspar._frames import Backend
 
 RowSelection: TypeAlias = (
-    slice | Sequence[int] | Sequence[bool] | npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_]
+    slice
+    | Sequence[int]
+    | Sequence[bool]
+    | npt.NDArray[np.integer[Any]]
+    | npt.NDArray[np.bool_]
+    | tuple[Any, EllipsisType]
 )
 
 
@@ -257,19 +263,22 @@ class Table:
 
     def __getitem__(self, rows: RowSelection) -> Table:
         """Return the selected rows (a slice, a mask or positions), at least one."""
-        if not isinstance(rows, slice):
-            rows = np.asarray(rows)
-            if rows.size == 0:  # an empty list says nothing about its type
-                rows = rows.astype(np.intp)
-            if rows.ndim != 1 or rows.dtype.kind not in "biu":
+        chosen: Any = rows
+        if isinstance(chosen, tuple) and len(chosen) == 2 and chosen[1] is Ellipsis:
+            chosen = chosen[0]  # scikit-learn's way to say "these rows" when it divides data
+        if not isinstance(chosen, slice):
+            chosen = np.asarray(chosen)
+            if chosen.size == 0:  # an empty list says nothing about its type
+                chosen = chosen.astype(np.intp)
+            if chosen.ndim != 1 or chosen.dtype.kind not in "biu":
                 raise TypeError(
                     "rows are selected by a slice, a mask or a list of positions, "
                     "e.g. table[3:4] for one row"
                 )
-        codes = self.codes[rows]
+        codes = self.codes[chosen]
         if len(codes) == 0:
             raise ValueError(f"the selection leaves none of the {len(self)} rows")
-        return self._of_parts(codes, self.schema, self._selected_weights(rows))
+        return self._of_parts(codes, self.schema, self._selected_weights(chosen))
 
     def _selected_weights(self, rows: Any) -> Weights | None:
         return None if self._weights is None else np.array(self._weights[rows])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,17 @@ class TrainingReport:
         return (
             f"{self.status} after {self.iterations} iterations, {self.seconds:.2f} s; "
             f"objective {self.objective:.6f} per example ({prior}{l1})"
+        )
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the learning curve: the objective after each iteration.
+
+        Needs matplotlib (``pip install feldspar[plot]``).
+        """
+        from feldspar.plotting import draw_learning_curve
+
+        return draw_learning_curve(
+            self.history, title=f"{self.status} after {self.iterations} iterations", ax=ax
         )
 
     def to_dict(self) -> dict[str, Any]:

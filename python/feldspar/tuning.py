@@ -12,6 +12,7 @@ import numpy.typing as npt
 from feldspar._random import RandomState
 from feldspar.conditionals import check_weight_left
 from feldspar.features import Conjunction, FeatureSet
+from feldspar.missing import complete_rows
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
 from feldspar.weights import OnInterrupt, learn_weight_path, listed, table_and_features
@@ -125,6 +126,7 @@ def tune_weights(
         valid, train = train.split(_HELD_OUT, random_state)
     if valid is not None:
         check_weight_left("the validation data", valid)
+        valid = complete_rows(valid, "the validation data")
     path = learn_weight_path(
         feature_set,
         train,

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from feldspar import _core
 from feldspar._jobs import resolve_jobs
 from feldspar._progress import progress_bar
-from feldspar.features import Conjunction, FeatureSet, core_dataset, core_float, core_int
+from feldspar.features import Conjunction, FeatureSet, core_float, core_int
+from feldspar.missing import pseudo_likelihood
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
 from feldspar.training import TrainingReport
@@ -39,7 +40,8 @@ class PseudoLikelihood:
     ----------
     features : FeatureSet or iterable of conjunctions
     X : table, frame or array
-        Complete rows; identical ones are merged.
+        The rows; identical ones are merged. Where entries are missing, the terms count whose
+        variable and all that shares features with it are known, and a warning says so.
     sample_weight : array of float, optional
     n_jobs : int, optional
 
@@ -62,23 +64,41 @@ class PseudoLikelihood:
     ) -> None:
         started = time.perf_counter()
         table, feature_set = table_and_features(features, X, sample_weight)
-        self._index(feature_set, core_dataset(table), n_jobs, started)
+        core = pseudo_likelihood(table, feature_set, resolve_jobs(n_jobs))
+        self._fill(feature_set, core, n_jobs, started)
 
     @classmethod
     def _of_core(
-        cls, features: FeatureSet, dataset: _core.Dataset, n_jobs: int | None = None
+        cls,
+        features: FeatureSet,
+        data: _core.Dataset | Table,
+        n_jobs: int | None = None,
     ) -> Self:
-        """Index features on data that are merged already, for those who index them often."""
+        """Index features on data that are merged already, for those who index them often.
+
+        Data with gaps cannot be merged and come as a table.
+        """
+        started = time.perf_counter()
+        threads = resolve_jobs(n_jobs)
+        core = (
+            pseudo_likelihood(data, features, threads, warn=False)
+            if isinstance(data, Table)
+            else _core.PseudoLikelihood(features._core, data, threads)
+        )
         likelihood = cls.__new__(cls)
-        likelihood._index(features, dataset, n_jobs, time.perf_counter())
+        likelihood._fill(features, core, n_jobs, started)
         return likelihood
 
-    def _index(
-        self, features: FeatureSet, dataset: _core.Dataset, n_jobs: int | None, started: float
+    def _fill(
+        self,
+        features: FeatureSet,
+        core: _core.PseudoLikelihood,
+        n_jobs: int | None,
+        started: float,
     ) -> None:
         self._features = features
         self.n_jobs = n_jobs
-        self._core = _core.PseudoLikelihood(features._core, dataset, resolve_jobs(n_jobs))
+        self._core = core
         self.index_seconds = time.perf_counter() - started
 
     @property
@@ -128,7 +148,8 @@ def learn_weights(
         Conjunctions are written as for :class:`feldspar.FeatureSet`, and then speak of the schema
         of ``X``.
     X : table, frame or array
-        Complete rows; identical ones are merged.
+        The rows; identical ones are merged. Gaps are dealt with as in
+        :class:`feldspar.PseudoLikelihood`.
     prior_sd : float or None
         Standard deviation of the Gaussian prior on each weight; ``None`` for no prior.
     l1 : float

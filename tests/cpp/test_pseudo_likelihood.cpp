@@ -329,3 +329,79 @@ TEST_CASE("statistics count what the indexes hold") {
   CHECK(wide.statistics().n_tiles == 3);  // 28 margins of binary variables, 4 x 2 of the others
   CHECK(wide.statistics().bytes > 0);
 }
+
+namespace {
+
+// The variables that share a feature with v, and v itself.
+std::vector<bool> scope_of(const FeatureSet& features, Variable v) {
+  std::vector<bool> scope(features.schema().n_variables(), false);
+  scope[v] = true;
+  for (FeatureId f = 0; f < features.size(); ++f) {
+    const auto tests = features[f];
+    if (std::ranges::none_of(tests, [&](Test test) { return test.variable == v; })) continue;
+    for (const Test test : tests) scope[test.variable] = true;
+  }
+  return scope;
+}
+
+}  // namespace
+
+TEST_CASE("with data for each variable, terms of known scope count and no others") {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    CAPTURE(seed);
+    const Problem problem = random_problem(seed, 6, 1, seed % 2 == 0 ? 2 : 5, 50, 14, 3);
+    const std::size_t n = problem.schema.n_variables(), n_rows = problem.codes.size() / n;
+    Dice dice(seed + 100);
+    std::vector<bool> missing(problem.codes.size());
+    for (std::size_t i = 0; i < missing.size(); ++i) missing[i] = dice.chance(0.15);
+    std::vector<std::vector<std::size_t>> rows_of(n);
+    for (Variable v = 0; v + 1 < n; ++v) {  // the last has no data at all
+      const std::vector<bool> scope = scope_of(problem.features, v);
+      for (std::size_t r = 0; r < n_rows; ++r) {
+        bool known = true;
+        for (std::size_t u = 0; u < n; ++u) known = known && !(scope[u] && missing[r * n + u]);
+        if (known) rows_of[v].push_back(r);
+      }
+    }
+    std::vector<Dataset> data;
+    data.reserve(n);
+    std::vector<const Dataset*> data_of(n, nullptr);
+    double expected = 0;
+    for (Variable v = 0; v < n; ++v) {
+      if (rows_of[v].empty()) continue;
+      Codes codes;
+      std::vector<double> row_weights;
+      for (const std::size_t r : rows_of[v]) {
+        const CodeRow row = row_of(problem.codes, n, r);
+        const double weight = problem.row_weights.empty() ? 1.0 : problem.row_weights[r];
+        codes.insert(codes.end(), row.begin(), row.end());
+        row_weights.push_back(weight);
+        const auto value = static_cast<std::size_t>(row[v]);
+        expected += weight * log_conditional(problem.features, problem.weights, row, v)[value];
+        for (std::size_t u = 0; u < n; ++u)  // what is missing may hold anything
+          if (missing[r * n + u]) codes[codes.size() - n + u] = 0;
+      }
+      data.push_back(Dataset::merge(problem.schema, codes, row_weights));
+      data_of[v] = &data.back();
+    }
+    PseudoLikelihood likelihood(problem.features, data_of, kOneThread);
+    const Evaluation one = evaluate(likelihood, problem.weights);
+    CHECK(one.value == doctest::Approx(expected).epsilon(1e-12));
+    CHECK(gradient_error(likelihood, problem.weights) < 1e-8);
+    CHECK(evaluate(likelihood, problem.weights, {.n_threads = 4}) == one);
+  }
+}
+
+TEST_CASE("complete data for each variable are the data") {
+  const Problem problem = random_problem(3, 6, 2, 4, 50, 40, 3);
+  const Dataset data = problem.dataset();
+  PseudoLikelihood whole(problem.features, data, kOneThread, {Wide::never});
+  const std::vector<const Dataset*> same(problem.schema.n_variables(), &data);
+  PseudoLikelihood parts(problem.features, same, kOneThread);
+  CHECK(evaluate(parts, problem.weights) == evaluate(whole, problem.weights));
+  CHECK(parts.total_weight() == whole.total_weight());
+  CHECK_THROWS_AS(PseudoLikelihood(problem.features, std::span(same).first(2), kOneThread),
+                  InvalidInput);
+  const std::vector<const Dataset*> none(problem.schema.n_variables(), nullptr);
+  CHECK_THROWS_AS(PseudoLikelihood(problem.features, none, kOneThread), InvalidInput);
+}

@@ -55,3 +55,19 @@ def every_state(schema: Schema) -> npt.NDArray[np.int64]:
 def weights_by_feature(network: MarkovNetwork) -> dict[Feature, float]:
     """The network as a dictionary, since the order of its features carries no meaning."""
     return dict(zip(network.features, network.weights.tolist(), strict=True))
+
+
+def random_network(seed: int, *, n_variables: int, n_features: int, longest: int) -> MarkovNetwork:
+    """Conjunctions of values and sets of values, over variables with two to four values."""
+    random = np.random.default_rng(seed)
+    schema = Schema(random.choice([2, 2, 2, 3, 4], n_variables).tolist())
+    terms = []
+    for _ in range(n_features):
+        length = int(random.integers(1, longest + 1))
+        tests: list[tuple[int, Any]] = []
+        for v in random.choice(n_variables, length, replace=False).tolist():
+            size = schema.cardinalities[v]
+            admitted = random.choice(size, int(random.integers(1, size)), replace=False).tolist()
+            tests.append((v, frozenset(admitted)))
+        terms.append((tests, float(random.normal())))
+    return MarkovNetwork.from_terms(schema, terms)

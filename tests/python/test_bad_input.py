@@ -142,10 +142,15 @@ def test_truncated_gz(tmp_path: Path) -> None:
         fs.read_table(path)
 
 
-def test_missing_values_in_training_data() -> None:
-    table = fs.Table.from_array([[0, 1], [1, -1], [-1, 0]], names=["rain", "wet"])
+def test_training_data_without_a_known_conditional() -> None:
+    table = fs.Table.from_array([[0, -1], [1, -1], [-1, 0]], names=["rain", "wet"])
+    with refused("2 columns: rain (1), wet (2)", "no variable is known together", "expected"):
+        fs.learn_weights([[("rain", 1), ("wet", 1)]], table)
+
+
+def test_scores_of_rows_with_gaps(network: fs.MarkovNetwork) -> None:
     with refused("rain, wet", "first in row 1, column 'wet'", "expected complete rows"):
-        fs.learn_weights(FEATURES, table)
+        network.score([[0, 1], [1, -1], [-1, 0]])
 
 
 # Model files

@@ -71,9 +71,9 @@ def server(tmp_path, monkeypatch):
 
 def test_names():
     assert datasets.names() == [
-        "digits", "nltcs", "msnbc", "kdd", "plants", "baudio", "jester", "bnetflix", "accidents",
-        "tretail", "pumsb_star", "dna", "kosarek", "msweb", "book", "tmovie", "cwebkb", "cr52",
-        "c20ng", "bbc", "ad",
+        "digits", "survey", "nltcs", "msnbc", "kdd", "plants", "baudio", "jester", "bnetflix",
+        "accidents", "tretail", "pumsb_star", "dna", "kosarek", "msweb", "book", "tmovie", "cwebkb",
+        "cr52", "c20ng", "bbc", "ad",
     ]  # fmt: skip
 
 

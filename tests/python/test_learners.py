@@ -136,15 +136,6 @@ def test_held_out_rows_follow_the_seed(learner: MarkovLearner) -> None:
 
 
 @every_learner
-def test_missing_values_are_refused_by_name(learner: MarkovLearner) -> None:
-    holes = _rows(30, 3)
-    holes[7, 2] = -1
-    table = fs.Table.from_array(holes, names=NAMES)
-    with pytest.raises(ValueError, match=r"'c'"):
-        clone(learner).fit(table)
-
-
-@every_learner
 def test_time_that_is_over_leaves_a_network(learner: MarkovLearner) -> None:
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         fitted = _fitted(learner, time_limit=1e-6)
@@ -190,7 +181,7 @@ def test_bad_parameters_are_named(learner: MarkovLearner) -> None:
 
 
 def test_one_row_cannot_be_held_out() -> None:
-    with pytest.raises(ValueError, match="X has one row"):
+    with pytest.raises(ValueError, match="X has 1 sample, too few"):
         fs.DTSL().fit(TRAIN[:1])
 
 

@@ -159,7 +159,7 @@ def test_weights_default_to_ones():
         ([1.0, -0.5], "row 1: expected a finite weight >= 0, got -0.5"),
         ([np.nan, 1.0], "row 0: expected a finite weight >= 0, got nan"),
         ([1.0, np.inf], "row 1: expected a finite weight >= 0, got inf"),
-        ([0.0, 0.0], "all 2 weights are 0"),
+        ([0.0, 0.0], "all 2 weights are zero"),
         (["a", "b"], "sample_weight: expected numbers"),
     ],
 )
@@ -171,7 +171,7 @@ def test_bad_weights_name_the_row(weights, message):
 def test_sample_weight_multiplies_a_tables_weights(weather):
     assert Table.of(weather, sample_weight=[2, 2, 0]).weights.tolist() == [2, 1, 0]
     assert weather.weights.tolist() == [1, 0.5, 2]
-    with pytest.raises(ValueError, match="times the table's weights: all 2 weights are 0"):
+    with pytest.raises(ValueError, match="times the table's weights: all 2 weights are zero"):
         Table.of(Table.from_array([[0], [1]], sample_weight=[0, 1]), sample_weight=[1, 0])
 
 

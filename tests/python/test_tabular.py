@@ -62,7 +62,7 @@ def test_data_from_a_stream():
         ("0,nan\n", "line 1, column 2: .* got 'nan'"),
         ("", "no rows: expected one example a line, got an empty text"),
         (b"\x89PNG\r\n\x1a\n", r"line 1, column 1: .* got '\\x89PNG'"),
-        ("0|1,0\n0|0,1\n", "all 2 weights are 0"),
+        ("0|1,0\n0|0,1\n", "all 2 weights are zero"),
         ("-1|1,0\n", "line 1: expected a finite weight >= 0"),
     ],
 )

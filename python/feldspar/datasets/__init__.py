@@ -1,4 +1,4 @@
-"""Data sets to learn from: the digits of scikit-learn and twenty benchmark sets.
+"""Data sets to learn from: the digits of scikit-learn, a survey, and twenty benchmark sets.
 
 The benchmark sets are looked for in ``data_home``, in the folder named by the environment
 variable ``FELDSPAR_DATA``, and in the user's cache (``FELDSPAR_CACHE`` names another); if they are
@@ -13,11 +13,24 @@ from feldspar.datasets._catalogue import DatasetInfo, benchmark_info, benchmark_
 from feldspar.datasets._digits import digits_info, load_digits
 from feldspar.datasets._files import benchmark_files, checked_files
 from feldspar.datasets._split import DataSplit
+from feldspar.datasets._survey import load_survey, make_survey, survey_info, survey_terms
 from feldspar.io.files import Target
 from feldspar.io.tabular import read_table
 from feldspar.schema import Schema
 
-__all__ = ["DataSplit", "DatasetInfo", "info", "load", "names", "verify"]
+__all__ = [
+    "DataSplit",
+    "DatasetInfo",
+    "info",
+    "load",
+    "make_survey",
+    "names",
+    "survey_terms",
+    "verify",
+]
+
+# Those that need no file.
+_BUILT_IN = {"digits": (digits_info, load_digits), "survey": (survey_info, load_survey)}
 
 
 def names() -> list[str]:
@@ -26,9 +39,9 @@ def names() -> list[str]:
     Examples
     --------
     >>> names()[:4]
-    ['digits', 'nltcs', 'msnbc', 'kdd']
+    ['digits', 'survey', 'nltcs', 'msnbc']
     """
-    return ["digits", *benchmark_names()]
+    return [*_BUILT_IN, *benchmark_names()]
 
 
 def info(name: str) -> DatasetInfo:
@@ -39,7 +52,7 @@ def info(name: str) -> DatasetInfo:
     >>> info("plants").variables
     69
     """
-    return digits_info() if name == "digits" else benchmark_info(name)
+    return _BUILT_IN[name][0]() if name in _BUILT_IN else benchmark_info(name)
 
 
 def load(name: str, data_home: Target | None = None, *, download: bool = True) -> DataSplit:
@@ -50,6 +63,7 @@ def load(name: str, data_home: Target | None = None, *, download: bool = True) -
     name : str
         One of :func:`names`. ``digits`` comes with scikit-learn and needs no file: its 64 pixels,
         dark or not, are named ``p00`` ... ``p77`` by row and column, and ``digit`` is last.
+        ``survey`` has nine questions with two to four named values, drawn by `make_survey`.
     data_home : path, optional
         The folder to look into first, and to download to. It holds ``NAME/NAME.train.data``
         and so on, or the files themselves; they may be packed with gzip.
@@ -76,8 +90,8 @@ def load(name: str, data_home: Target | None = None, *, download: bool = True) -
     >>> len(digits.train), len(digits.valid), len(digits.test)
     (1258, 180, 359)
     """
-    if name == "digits":
-        return load_digits()
+    if name in _BUILT_IN:
+        return _BUILT_IN[name][1]()
     about = benchmark_info(name)
     files = benchmark_files(name, _optional_path(data_home), download=download)
     schema = Schema([2] * about.variables)
@@ -91,7 +105,7 @@ def verify(name: str, data_home: Target | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The files that were checked, all of them good; none for ``digits``.
+        The files that were checked, all of them good; none for ``digits`` and ``survey``.
 
     Raises
     ------
@@ -100,7 +114,7 @@ def verify(name: str, data_home: Target | None = None) -> list[Path]:
     FileNotFoundError
         If there is no local copy.
     """
-    if name == "digits":
+    if name in _BUILT_IN:
         return []
     benchmark_info(name)
     return checked_files(name, _optional_path(data_home))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
@@ -113,8 +114,13 @@ def atomic_write(path: Target, content: str | bytes) -> None:
         if target.exists():
             shutil.copymode(target, temporary)
         temporary.replace(target)
+    except OSError as error:
+        if error.filename == str(temporary):  # nobody asked for that name
+            raise type(error)(error.errno, error.strerror, str(target)) from error
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _raw_bytes(source: Source) -> bytes:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from feldspar._random import RandomState
 from feldspar.learners._clock import Clock
+from feldspar.learners._estimator import DiscreteEstimator
 from feldspar.learners._search import Search, TrainingData, WeightSettings
 from feldspar.weights import OnInterrupt, check_on_interrupt, listed, warn_unless_converged
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Word = TypeVar("Word", bound=str)
 
@@ -23,7 +26,7 @@ Word = TypeVar("Word", bound=str)
 PRIOR_SDS = (100.0, 10.0, 1.0, 0.1)
 
 
-class MarkovLearner(BaseEstimator):  # type: ignore[misc]
+class MarkovLearner(DiscreteEstimator):
     """Fits Markov networks: reads the data, searches, keeps the best network.
 
     A parameter named in `_tuned` is one value or a list of values to try. A subclass says in
@@ -43,6 +46,8 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
     schema_ : Schema
     n_features_in_ : int
         Number of variables.
+    feature_names_in_ : array of str
+        Their names, where the data came with names.
     """
 
     # The names of the parameters that may be lists of values to try.
@@ -70,7 +75,8 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : table, frame or array
-            The rows to learn from, without missing values.
+            The rows to learn from. Of rows with missing values a part is used where that is
+            sound, with a warning that names the columns: see :mod:`feldspar.missing`.
         y : None
             Ignored.
         X_valid : table, frame or array, optional
@@ -100,8 +106,7 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
         self.best_params_ = search.params
         self.trials_ = search.trials
         self.fit_seconds_ = clock.seconds()
-        self.schema_ = data.train.schema
-        self.n_features_in_ = len(self.schema_)
+        self._remember_columns(X, data.train.schema)
         self.network_.metadata["learner"] = {"name": type(self).__name__, **search.params}
         if clock.is_over:
             warnings.warn(
@@ -121,13 +126,27 @@ class MarkovLearner(BaseEstimator):  # type: ignore[misc]
         self, X: object, y: object = None, sample_weight: npt.ArrayLike | None = None
     ) -> float:
         """Return the mean pseudo-log-likelihood per row."""
-        check_is_fitted(self, "network_")
+        self._check_ready(X)
         return self.network_.score(X, sample_weight=sample_weight, n_jobs=self.n_jobs)
 
     def score_samples(self, X: object) -> npt.NDArray[np.float64]:
         """Return the pseudo-log-likelihood of each row."""
-        check_is_fitted(self, "network_")
+        self._check_ready(X)
         return self.network_.score_samples(X, n_jobs=self.n_jobs)
+
+    def plot_trials(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the validation PLL of every network that was tried, with its settings.
+
+        Needs matplotlib (``pip install feldspar[plot]``).
+        """
+        from feldspar.plotting import draw_trials
+
+        check_is_fitted(self, "network_")
+        return draw_trials(self.trials_, title=f"{type(self).__name__}: what was tried", ax=ax)
+
+    def _check_ready(self, X: object) -> None:
+        check_is_fitted(self, "network_")
+        self._check_width(X)
 
     def _choices(self, name: str) -> list[Any]:
         """Return the values of a parameter to try, in the order given."""

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from feldspar.features import core_float
+
 # What a step gets when the time is over: it makes the least result there is, and says why.
 _LEAST_SECONDS = 1e-9
 
@@ -21,7 +23,7 @@ class Clock:
     """
 
     def __init__(self, limit: float | None) -> None:
-        if limit is not None and not limit > 0:
+        if limit is not None and not core_float("time_limit", limit) > 0:
             raise ValueError(f"time_limit must be positive, got {limit}")
         self._limit = limit
         self._started = time.perf_counter()

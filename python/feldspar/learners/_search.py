@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
-from feldspar._random import RandomState
+from feldspar._random import RandomState, generator
 from feldspar.conditionals import check_weight_left
 from feldspar.features import FeatureSet, core_dataset
 from feldspar.learners._clock import Clock
+from feldspar.missing import MissingValuesWarning, complete_rows, gaps
 from feldspar.network import MarkovNetwork
+from feldspar.schema import Schema
 from feldspar.table import Table
 from feldspar.weights import PseudoLikelihood, fit_path, is_interrupted
 
@@ -30,15 +33,20 @@ class TrainingData:
     Attributes
     ----------
     train : Table
+        Complete rows: what structure is learned from.
     valid : Table or None
-        ``None`` where there is nothing to choose.
+        Complete rows; ``None`` where there is nothing to choose.
     dataset : _core.Dataset
         ``train`` with equal rows merged.
+    with_gaps : Table or None
+        The rows of ``train`` and those with missing entries, which weights are learned from;
+        ``None`` where nothing is missing.
     """
 
     train: Table
     valid: Table | None
     dataset: _core.Dataset
+    with_gaps: Table | None = None
 
     @classmethod
     def of(
@@ -52,17 +60,51 @@ class TrainingData:
     ) -> TrainingData:
         """Read the data; if there is a choice to make and no rows for it, hold out a tenth."""
         train = Table.of(X, sample_weight=sample_weight)
-        valid = None if X_valid is None else Table.of(X_valid, schema=train.schema)
+        valid = None if X_valid is None else _validation_table(X_valid, train.schema)
         if valid is None and has_choice:
             if len(train) < 2:
                 raise ValueError(
-                    "X has one row, too few to hold some out for choosing among several settings; "
+                    "X has 1 sample, too few to hold some out for choosing among several settings; "
                     "expected more rows, X_valid, or one value for each parameter"
                 )
-            valid, train = train.split(_HELD_OUT, random_state)
+            valid, train = _held_out(train, random_state)
         if valid is not None:
             check_weight_left("the validation data", valid)
-        return cls(train, valid, core_dataset(train))
+            valid = complete_rows(valid, "the validation data")
+        complete = complete_rows(train)
+        if complete is train:
+            return cls(train, valid, core_dataset(train))
+        warnings.warn(
+            f"X has {gaps(train)}; structure is learned from the {len(complete)} of {len(train)} "
+            "rows that are complete, weights also from the others where all they need is known",
+            MissingValuesWarning,
+            stacklevel=3,
+        )
+        return cls(complete, valid, core_dataset(complete), train)
+
+
+def _held_out(table: Table, random_state: RandomState) -> tuple[Table, Table]:
+    """Return complete rows to choose by, and all other rows."""
+    complete = complete_rows(table)
+    if complete is table:
+        return table.split(_HELD_OUT, random_state)
+    if len(complete) < 2:
+        raise ValueError(
+            f"X has {gaps(table)}; a single row is complete, too few to hold some out; expected "
+            "more, X_valid, or one value for each parameter"
+        )
+    rows = np.flatnonzero(~(table.codes < 0).any(axis=1) & (table.weights > 0))
+    size = max(round(_HELD_OUT * len(rows)), 1)
+    held_out = np.zeros(len(table), dtype=bool)
+    held_out[generator(random_state).permutation(rows)[:size]] = True
+    return table[held_out], table[~held_out]
+
+
+def _validation_table(X_valid: object, schema: Schema) -> Table:
+    try:
+        return Table.of(X_valid, schema=schema)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"X_valid: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -134,7 +176,8 @@ class Search:
         Raises KeyboardInterrupt after an interruption, the networks so far being kept.
         """
         with self.clock.stage("weights"):
-            likelihood = PseudoLikelihood._of_core(features, self.data.dataset, settings.n_jobs)
+            data = self.data.dataset if self.data.with_gaps is None else self.data.with_gaps
+            likelihood = PseudoLikelihood._of_core(features, data, settings.n_jobs)
             networks = fit_path(
                 likelihood,
                 prior_sd=settings.prior_sd,

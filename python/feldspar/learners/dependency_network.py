@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
@@ -18,12 +18,13 @@ from feldspar.learners._conditionals import (
     Cpd,
     learn_conditionals,
 )
+from feldspar.learners._estimator import DiscreteEstimator
 from feldspar.learners._search import Search, TrainingData
 from feldspar.learners._trees import KAPPAS
 from feldspar.weights import listed
 
 
-class DependencyNetwork(DependencyModel, BaseEstimator):  # type: ignore[misc]
+class DependencyNetwork(DependencyModel, DiscreteEstimator):
     """A conditional distribution for every variable given all the others (Heckerman et al. 2000).
 
     The conditionals are learned one by one, which is fast, and need not belong to any joint
@@ -78,6 +79,8 @@ class DependencyNetwork(DependencyModel, BaseEstimator):  # type: ignore[misc]
     5
     """
 
+    _tuned: ClassVar[tuple[str, ...]] = ("kappa", "C")
+
     def __init__(
         self,
         *,
@@ -114,7 +117,8 @@ class DependencyNetwork(DependencyModel, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : table, frame or array
-            The rows to learn from, without missing values.
+            The rows to learn from. Of rows with missing values a part is used where that is
+            sound, with a warning that names the columns: see :mod:`feldspar.missing`.
         y : None
             Ignored.
         X_valid : table, frame or array, optional
@@ -147,8 +151,21 @@ class DependencyNetwork(DependencyModel, BaseEstimator):  # type: ignore[misc]
         self.best_params_ = params
         self.trials_ = search.trials
         self.fit_seconds_ = search.clock.seconds()
-        self.n_features_in_ = len(data.train.schema)
+        self._remember_columns(X, data.train.schema)
         return self
+
+    def score(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> float:
+        """Return the mean pseudo-log-likelihood (PLL) per row, by weight where there are any."""
+        if hasattr(self, "n_features_in_"):  # fitted, not made of parts
+            self._check_width(X)
+        return super().score(X, y, sample_weight=sample_weight, n_jobs=n_jobs)
 
 
 def _plain(estimator: BaseEstimator) -> dict[str, Any]:

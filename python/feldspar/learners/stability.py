@@ -63,20 +63,11 @@ class EdgeStability:
 
         Needs matplotlib (``pip install feldspar[plot]``).
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError("plot needs matplotlib: pip install 'feldspar[plot]'") from error
-        shown = self.edges()[: core_int("top", top)]
-        if ax is None:
-            _, ax = plt.subplots(figsize=(6, 1 + 0.22 * len(shown)), layout="constrained")
-        labels = [f"{first} – {second}" for first, second, _ in shown]
-        ax.barh(range(len(shown)), [frequency for *_, frequency in shown])
-        ax.set_yticks(range(len(shown)), labels)
-        ax.invert_yaxis()
-        ax.set_xlim(0, 1)
-        ax.set_xlabel(f"share of {self.n} networks with the edge")
-        return ax
+        from feldspar.plotting import draw_frequencies
+
+        edges = self.edges()[: core_int("top", top)]
+        bars = [(f"{first} – {second}", frequency) for first, second, frequency in edges]
+        return draw_frequencies(bars, xlabel=f"share of {self.n} networks with the edge", ax=ax)
 
 
 def stability_selection(

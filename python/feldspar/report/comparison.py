@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from feldspar._machine import machine, versions
+from feldspar.edges import EdgeStrengths
 from feldspar.evaluation import Score, pseudo_log_likelihood
 from feldspar.network import MarkovNetwork
-from feldspar.report.edges import strongest_edges
 from feldspar.report.page import Page
 from feldspar.report.svg import Bar, Series, bar_chart, dot_chart, graph, point_chart
 from feldspar.table import Table
@@ -413,12 +413,13 @@ def _networks(page: Page, comparison: Comparison) -> None:
     page.paragraph(
         "The strongest edges of each network. Blue: the two variables tend to be alike; orange and "
         "dashed: they tend to differ; grey: one of them has more than two values. The width is the "
-        "strength: the log odds ratio of the pair, averaged over the states of all others.",
+        "strength: the root mean square of the log odds ratios between the two, over the states of "
+        "all others.",
         kind="note",
     )
+    strengths = {one.name: one.network.edge_strengths() for one in comparison.contenders}
     page.figures(
-        (network_graph(one.network, title=one.name), _graph_caption(one))
-        for one in comparison.contenders
+        (_graph(edges, name), _graph_caption(name, edges)) for name, edges in strengths.items()
     )
     for one in comparison.contenders:
         heaviest = np.argsort(-np.abs(one.network.weights), kind="stable")[:_SHOWN_FEATURES]
@@ -431,21 +432,23 @@ def _networks(page: Page, comparison: Comparison) -> None:
 
 def network_graph(network: MarkovNetwork, *, title: str, n_edges: int = _SHOWN_EDGES) -> str:
     """Return a drawing of the strongest edges of a network."""
-    edges = strongest_edges(network, n_edges)
-    shown = sorted({v for first, second, *_ in edges for v in (first, second)})
-    place = {v: i for i, v in enumerate(shown)}
-    return graph(
-        [network.schema.names[v] for v in shown],
-        [(place[first], place[second], *rest) for first, second, *rest in edges],  # type: ignore[misc]
-        title=title,
-    )
+    return _graph(network.edge_strengths(), title, n_edges)
 
 
-def _graph_caption(one: Contender) -> str:
-    n_edges = len(strongest_edges(one.network, len(one.network.schema) ** 2))
-    if n_edges <= _SHOWN_EDGES:
-        return f"{one.name}: all {n_edges} edges"
-    return f"{one.name}: the {_SHOWN_EDGES} strongest of {n_edges:,} edges"
+def _graph(edges: EdgeStrengths, title: str, n_edges: int = _SHOWN_EDGES) -> str:
+    shown = edges[:n_edges]
+    names = list(dict.fromkeys(name for edge in shown for name in (edge.first, edge.second)))
+    drawn = [
+        (names.index(edge.first), names.index(edge.second), edge.strength, edge.sign)
+        for edge in shown
+    ]
+    return graph(names, drawn, title=title)
+
+
+def _graph_caption(name: str, edges: EdgeStrengths) -> str:
+    if len(edges) <= _SHOWN_EDGES:
+        return f"{name}: all {len(edges)} edges"
+    return f"{name}: the {_SHOWN_EDGES} strongest of {len(edges):,} edges"
 
 
 def _settings(page: Page, comparison: Comparison) -> None:

@@ -54,6 +54,12 @@ class PseudoLikelihood {
   PseudoLikelihood(const FeatureSet& features, const Dataset& data, const Execution& execution = {},
                    const PlanOptions& options = {});
 
+  // For rows with missing entries: the terms of each variable from data of its own, those rows on
+  // which it and all variables that it shares features with are known (all else may hold anything).
+  // A variable without data (nullptr) has no terms. total_weight() is that of the largest data.
+  PseudoLikelihood(const FeatureSet& features, std::span<const Dataset* const> data_of_variable,
+                   const Execution& execution = {});
+
   std::size_t n_features() const noexcept { return n_features_; }
   double total_weight() const noexcept { return total_weight_; }
   std::size_t n_variables() const noexcept { return narrow_.size(); }
@@ -93,8 +99,9 @@ class PseudoLikelihood {
     std::vector<double> margins, table;
   };
 
-  void build_narrow(const FeatureSet& features, const ContextTable& table, const Dataset& data,
-                    const Execution& execution);
+  void lay_out(const FeatureSet& features, const ContextTable& table, const IndexPlan& plan);
+  void build_narrow(const FeatureSet& features, const ContextTable& table,
+                    std::span<const Dataset* const> data_of_variable, const Execution& execution);
   void build_tiles(const Dataset& data, const IndexPlan& plan);
   void cut_rows(std::size_t n_rows);
 
@@ -161,35 +168,67 @@ inline PseudoLikelihood::PseudoLikelihood(const FeatureSet& features, const Data
           "features and data: their variables or numbers of values differ");
   const ContextTable table(features);
   const IndexPlan plan = plan_index(features, table, data, options, execution);
-  n_contexts_ = table.size();
-  slots_ = SlotMap(features, table, plan);
-  for (Variable v = 0; v < data.n_variables(); ++v) {
-    is_wide_.push_back(plan.columns[v].is_wide());
-    width_.push_back(data.schema().cardinality(v) - 1u);
-  }
+  lay_out(features, table, plan);
   wide_ = WideIndex(features, table, data, plan.wide_contexts, execution);
-  build_narrow(features, table, data, execution);
+  build_narrow(features, table, std::vector<const Dataset*>(data.n_variables(), &data), execution);
   build_tiles(data, plan);
   cut_rows(data.n_rows());
   geometry_ = FeatureGeometry(features, table, data, execution);
+}
+
+inline PseudoLikelihood::PseudoLikelihood(const FeatureSet& features,
+                                          std::span<const Dataset* const> data_of_variable,
+                                          const Execution& execution)
+    : n_features_(features.size()) {
+  const Schema& schema = features.schema();
+  require(data_of_variable.size() == schema.n_variables(), "data: got ", data_of_variable.size(),
+          " for ", schema.n_variables(), " variables");
+  const Dataset* largest = nullptr;
+  for (const Dataset* data : data_of_variable) {
+    if (data == nullptr) continue;
+    require(schema == data->schema(),
+            "features and data: their variables or numbers of values differ");
+    if (largest == nullptr || data->total_weight() > largest->total_weight()) largest = data;
+  }
+  require(largest != nullptr, "data: no variable has any");
+  total_weight_ = largest->total_weight();
+  const ContextTable table(features);
+  // Wide indexes serve many variables on the same rows; here each variable has its own.
+  lay_out(features, table,
+          plan_index(features, table, *largest, {PlanOptions::Wide::never}, execution));
+  build_narrow(features, table, data_of_variable, execution);
+  geometry_ = FeatureGeometry(features, table, *largest, execution);
+}
+
+inline void PseudoLikelihood::lay_out(const FeatureSet& features, const ContextTable& table,
+                                      const IndexPlan& plan) {
+  n_contexts_ = table.size();
+  slots_ = SlotMap(features, table, plan);
+  for (Variable v = 0; v < features.schema().n_variables(); ++v) {
+    is_wide_.push_back(plan.columns[v].is_wide());
+    width_.push_back(features.schema().cardinality(v) - 1u);
+  }
   u_.resize(slots_.n_slots());
   du_.resize(slots_.n_slots());
 }
 
 inline void PseudoLikelihood::build_narrow(const FeatureSet& features, const ContextTable& table,
-                                           const Dataset& data, const Execution& execution) {
-  narrow_.resize(data.n_variables());
-  exchange_.resize(data.n_variables());
-  parallel_for(data.n_variables(), execution, [&](std::size_t i) {
+                                           std::span<const Dataset* const> data_of_variable,
+                                           const Execution& execution) {
+  const std::size_t n_variables = data_of_variable.size();
+  narrow_.resize(n_variables);
+  exchange_.resize(n_variables);
+  parallel_for(n_variables, execution, [&](std::size_t i) {
     const auto v = static_cast<Variable>(i);
+    const Dataset* data = data_of_variable[v];
     const auto contexts = slots_.narrow_contexts(v);
-    if (is_wide_[v] && contexts.empty()) return;
-    narrow_[v] = NarrowIndex(features, table, data, v, contexts, is_wide_[v]);
-    if (is_wide_[v]) exchange_[v].resize(data.n_rows() * width_[v]);
+    if (data == nullptr || (is_wide_[v] && contexts.empty())) return;
+    narrow_[v] = NarrowIndex(features, table, *data, v, contexts, is_wide_[v]);
+    if (is_wide_[v]) exchange_[v].resize(data->n_rows() * width_[v]);
   });
-  for (Variable v = 0; v < data.n_variables(); ++v) {
+  for (Variable v = 0; v < n_variables; ++v) {
     if (has_exchange(v)) mixed_.push_back(v);
-    if (!is_wide_[v] && width_[v] > 0) narrow_only_.push_back(v);
+    if (!is_wide_[v] && width_[v] > 0 && data_of_variable[v] != nullptr) narrow_only_.push_back(v);
   }
   execution.throw_if_stopped();
 }

@@ -1,0 +1,49 @@
+"""What scikit-learn is told about estimators of discrete data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from feldspar import _frames
+from feldspar._arrays import matrix_of
+from feldspar.schema import Schema, listing
+from feldspar.table import Table
+
+
+class DiscreteEstimator(BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn estimator whose data are codes 0, 1, ... or labelled columns.
+
+    scikit-learn's own checks and meta-estimators read the tags: arrays hold whole numbers (floats
+    such as those of ``KBinsDiscretizer`` will do), none of them negative but for -1, a missing
+    entry. Everything else, NaN included, is refused by name.
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags that apply to discrete data."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "density_estimator"
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _check_width(self, X: object) -> None:
+        """Refuse an array with another number of columns, in the words scikit-learn looks for."""
+        if isinstance(X, Table) or _frames.is_frame(X):
+            return  # these are matched by name, which says more
+        width = matrix_of(X).shape[1]
+        if width != self.n_features_in_:
+            raise ValueError(
+                f"X has {width} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input: {listing(self.schema_.names)}"
+            )
+
+    def _remember_columns(self, X: object, schema: Schema) -> None:
+        """Keep what scikit-learn asks for: how many columns, and their names if they had any."""
+        self.schema_ = schema
+        self.n_features_in_ = len(schema)
+        self.__dict__.pop("feature_names_in_", None)
+        if isinstance(X, Table) or _frames.is_frame(X):
+            self.feature_names_in_ = np.array(schema.names, dtype=object)

@@ -1,0 +1,93 @@
+"""Rows with gaps: what can be learned from them, and how it is told.
+
+A term of the pseudo-log-likelihood, ``log P(x_v | rest)``, depends on ``v`` and on the variables
+that share features with it. It is known wherever these are known, whatever else is missing in the
+row. Weight learning uses every such term and no others. That is sound as long as the value of a
+variable has no say in what is missing once the variables it shares features with are given: each
+term is a conditional likelihood, and its rows are chosen by what it is conditioned on.
+
+Structure learners compare all variables with all others, and use complete rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+
+from feldspar import _core
+from feldspar.features import FeatureSet, core_dataset
+from feldspar.schema import listing
+from feldspar.table import Table
+
+__all__ = ["MissingValuesWarning", "complete_rows", "known_terms", "pseudo_likelihood"]
+
+
+class MissingValuesWarning(UserWarning):
+    """Training data have gaps: only a part of them was used."""
+
+
+def gaps(table: Table) -> str:
+    """Return which columns have missing values, and how many."""
+    counts = (table.codes < 0).sum(axis=0)
+    columns = [f"{table.schema.names[v]} ({counts[v]})" for v in np.flatnonzero(counts).tolist()]
+    noun = "column" if len(columns) == 1 else "columns"
+    return f"missing values in {len(columns)} {noun}: {listing(columns)}"
+
+
+def complete_rows(table: Table, name: str = "X") -> Table:
+    """Return the rows without gaps; refuse a table that has none."""
+    if not table.has_missing:
+        return table
+    complete = ~(table.codes < 0).any(axis=1) & (table.weights > 0)
+    if not complete.any():
+        raise ValueError(
+            f"{name}: none of the {len(table)} rows is complete; {gaps(table)}; expected complete "
+            "rows to learn from: leave columns with many gaps out"
+        )
+    return table[complete]
+
+
+def known_terms(table: Table, features: FeatureSet) -> npt.NDArray[np.bool_]:
+    """Return, rows by variables, of which variable the conditional is known on which row."""
+    from scipy.sparse import csr_array
+
+    begin, variables, _, _ = features._arrays
+    shape = (len(features), len(table.schema))
+    tests = csr_array((np.ones(len(variables)), variables, begin), shape=shape)
+    shared = (tests.T @ tests).toarray() > 0
+    np.fill_diagonal(shared, True)
+    missing = (table.codes < 0).astype(np.float32)
+    known: npt.NDArray[np.bool_] = (missing @ shared.astype(np.float32)) == 0
+    return known
+
+
+def pseudo_likelihood(
+    table: Table, features: FeatureSet, n_threads: int, *, warn: bool = True
+) -> _core.PseudoLikelihood:
+    """Return the compiled objective; where there are gaps, of all terms that are known."""
+    if not table.has_missing:
+        return _core.PseudoLikelihood(features._core, core_dataset(table), n_threads)
+    known = known_terms(table, features) & (table.weights > 0)[:, np.newaxis]
+    if not known.any():
+        raise ValueError(
+            f"X has {gaps(table)}; no variable is known together with those that it shares "
+            "features with on any row; expected more complete rows, or other features"
+        )
+    if warn:
+        warnings.warn(
+            f"X has {gaps(table)}; {int(known.sum())} of {known.size} conditionals are known and "
+            "used",
+            MissingValuesWarning,
+            stacklevel=3,
+        )
+    filled = Table._of_parts(np.maximum(table.codes, 0), table.schema, table._weights)
+    data: dict[bytes, _core.Dataset | None] = {}
+    by_variable = []
+    for rows in known.T:
+        key = rows.tobytes()
+        if key not in data:
+            data[key] = core_dataset(filled[rows]) if rows.any() else None
+        by_variable.append(data[key])
+    return _core.PseudoLikelihood.by_variable(features._core, by_variable, n_threads)

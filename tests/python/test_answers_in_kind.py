@@ -1,0 +1,119 @@
+"""Names, labels and kinds of frames go in and come back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import feldspar as fs
+
+CATEGORIES = ["low", "middle", "high"]
+N = 60
+
+
+def complete() -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    level = random.integers(0, 3, N)
+    return pd.DataFrame(
+        {
+            "level": pd.Categorical.from_codes(level.tolist(), CATEGORIES, ordered=True),
+            "sick": (level == 2) ^ (random.random(N) < 0.1),
+            "visits": level + 5,
+            "town": np.array(["Ulm", "Bern"])[random.integers(0, 2, N)],
+        }
+    )
+
+
+def with_holes(frame: pd.DataFrame) -> pd.DataFrame:
+    holes = frame.astype({"sick": "boolean", "visits": "Int64"}).set_index(
+        pd.Index(range(100, 100 + N), name="id")
+    )
+    for row, name in enumerate(holes.columns):
+        holes.loc[100 + row, name] = None
+    return holes
+
+
+def as_polars(frame: pd.DataFrame) -> pl.DataFrame:
+    converted = pl.from_pandas(frame.reset_index(drop=True))
+    return converted.with_columns(pl.col("level").cast(pl.Enum(CATEGORIES)))
+
+
+def as_arrow(frame: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(frame.reset_index(drop=True), preserve_index=False)
+
+
+@pytest.fixture(scope="module")
+def network() -> fs.MarkovNetwork:
+    learner = fs.L1Neighborhood(C=1.0, rule="or", prior_sd=1.0, n_jobs=1)
+    return learner.fit(complete()).network_
+
+
+KINDS = {"pandas": lambda frame: frame, "polars": as_polars, "pyarrow": as_arrow}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_imputed_frames_are_of_the_kind_that_went_in(kind: str, network: fs.MarkovNetwork) -> None:
+    frame: Any = KINDS[kind](with_holes(complete()))
+    before = fs.Table.from_frame(frame, schema=network.schema)
+    filled = network.impute(frame)
+    assert type(filled) is type(frame)
+    if kind == "pandas":
+        pd.testing.assert_index_equal(filled.index, frame.index)
+        assert filled.dtypes.to_dict() == frame.dtypes.to_dict()
+    else:
+        assert filled.schema == frame.schema
+    after = fs.Table.from_frame(filled, schema=network.schema)
+    assert after == network.impute(before)
+    assert not after.has_missing
+    # What went in is as it was.
+    assert fs.Table.from_frame(frame, schema=network.schema) == before
+    assert before.has_missing
+
+
+def test_a_category_that_the_frame_did_not_have_is_added(network: fs.MarkovNetwork) -> None:
+    row = {"level": [None, "low"], "sick": [True, False], "visits": [7, 5], "town": ["Ulm", "Ulm"]}
+    frame = pd.DataFrame(row).astype({"level": pd.CategoricalDtype(["low"])})
+    assert network.impute(frame)["level"].tolist() == ["high", "low"]
+    enum = pl.DataFrame(row).with_columns(pl.col("level").cast(pl.Enum(["low"])))
+    assert network.impute(enum)["level"].to_list() == ["high", "low"]
+
+
+def test_imputed_tables_and_arrays(network: fs.MarkovNetwork) -> None:
+    table = fs.Table.from_frame(with_holes(complete()), schema=network.schema)
+    filled = network.impute(table)
+    assert isinstance(filled, fs.Table)
+    array = network.impute(table.to_numpy())
+    assert isinstance(array, np.ndarray)
+    np.testing.assert_array_equal(array, filled.to_numpy())
+    np.testing.assert_array_equal(network.impute(table.to_numpy().tolist()), array)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_samples_come_back_as_the_frame_asked_for(kind: Any, network: fs.MarkovNetwork) -> None:
+    drawn = network.sample(20, {"sick": True}, random_state=0)
+    frame = drawn.to_frame(kind)
+    assert type(frame) is type(KINDS[kind](complete()))
+    assert fs.Table.from_frame(frame, schema=network.schema) == drawn
+
+
+def test_answers_speak_names_and_labels(network: fs.MarkovNetwork) -> None:
+    found = network.marginals({"level": "high"})
+    assert found.probability("sick", True) == found["sick"][1] > 0.5
+    assert found.probability("visits", 7) == found["visits"][2]
+    assert "level: low 0.000, middle 0.000, high 1.000" in repr(found)
+    frame = found.to_frame()
+    assert frame.query("variable == 'town'")["value"].tolist() == ["Bern", "Ulm"]
+    many = network.predict_proba(with_holes(complete()))
+    assert many.probability("sick", True).shape == (N,)
+    assert repr(many) == "Marginals(60 rows x 4 variables, by exact)"
+    best = network.most_probable({"level": "high"})
+    assert best.state["sick"] is True
+    assert repr(best).startswith("MostProbableStates(level=high, sick=True, visits=7, town=")
+    with pytest.raises(ValueError, match="variable 'town' has no value 'Rom': expected Bern, Ulm"):
+        found.probability("town", "Rom")
+    assert set(network.to_networkx()) == {"level", "sick", "visits", "town"}
