@@ -3,6 +3,7 @@
 import click
 
 from feldspar.cli.commands.compare import compare
+from feldspar.cli.commands.completion import completion
 from feldspar.cli.commands.convert import convert
 from feldspar.cli.commands.data import data
 from feldspar.cli.commands.demo import demo
@@ -26,4 +27,5 @@ COMMANDS: list[click.Command] = [
     reproduce,
     convert,
     data,
+    completion,
 ]
