@@ -153,9 +153,7 @@ def test_a_failure_is_told(comparison: Comparison) -> None:
 def test_a_contender_without_features_or_trials(table: fs.Table) -> None:
     empty = fs.MarkovNetwork(fs.FeatureSet(table.schema, []), [])
     data = ComparisonData.of("x", table)
-    one = contender(
-        "empty", empty, data, settings={}, best_params={}, trials=[], seconds=0.0
-    )
+    one = contender("empty", empty, data, settings={}, best_params={}, trials=[], seconds=0.0)
     page = comparison_page(Comparison(data, [one]))
     Checker(page)
     assert "empty: all 0 edges" in page

@@ -53,7 +53,9 @@ class Store:
         return MarkovNetwork.load(self._network_file(unit, key))
 
     def _file(self, unit: Unit, key: str) -> Path:
-        name = re.sub(r"[^a-z0-9]+", "-", f"{unit.dataset}-{unit.method}-{unit.kind}".lower())
+        # Nothing that is no part of the key: whoever asks for the same finds the same file.
+        words = [unit.dataset, unit.kind, "" if unit.learner is None else unit.learner.name]
+        name = re.sub(r"[^a-z0-9]+", "-", "-".join(filter(None, words)).lower())
         return self.folder / "units" / f"{name}-{key[:16]}.json"
 
     def _network_file(self, unit: Unit, key: str) -> Path:
