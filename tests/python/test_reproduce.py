@@ -110,9 +110,8 @@ def test_the_papers_tests_come_out_of_their_tables() -> None:
 
     assert p("vanhaaren2012_table2_cmll", "gssl", "dtsl") == pytest.approx(0.0193, abs=0.003)
     assert p("vanhaaren2012_table2_cmll", "gssl", "blm") == pytest.approx(0.0002, abs=0.0002)
-    assert p("davis2010_table2_cmll_minutes", "cmll_blm", "cmll_dp") == pytest.approx(
-        0.032, abs=0.003
-    )
+    one_sided = p("davis2010_table2_cmll_minutes", "cmll_blm", "cmll_dp") / 2
+    assert one_sided == pytest.approx(0.032, abs=0.001)
     assert p("lowd2014_table3_ncmll_npll", "ncmll_dtsl", "ncmll_dp") < 0.001
 
 

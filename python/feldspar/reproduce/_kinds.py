@@ -20,7 +20,14 @@ from feldspar.table import Table
 from feldspar.weights import learn_weights
 
 # Parameters that change no result.
-_NO_SETTINGS = ("n_jobs", "verbose", "on_interrupt", "time_limit")
+_NO_SETTINGS = (
+    "n_jobs",
+    "verbose",
+    "on_interrupt",
+    "time_limit",
+    "checkpoint",
+    "checkpoint_every",
+)
 
 # The seed of the rows that a learning curve takes; part of the protocol, not of a unit.
 _CURVE_SEED = 0
