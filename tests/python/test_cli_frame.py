@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Methods that are quick, and one that fails."""
 
     def learn(task: Task, options: Any, order: int) -> Learned:
+        if order == 1:
+            warnings.warn("too\nsimple", UserWarning, stacklevel=1)
         features = fs.FeatureSet.conjunctions(task.train, order=order)
         network = fs.learn_weights(features, task.train)
         assert task.valid is not None
@@ -233,6 +236,8 @@ def test_compare_scores_the_networks_and_writes_a_page(folder: Path) -> None:
     page = Path("report.html").read_text("utf-8")
     assert page.startswith("<!doctype html>")
     assert f"{expected:.4f}" in page
+    assert "alone: too simple." in page
+    assert result["contenders"][0]["warnings"] == ["too simple"]
     shown = run(*arguments, "--test", "test.csv")
     assert "behind best" in shown.stdout
     assert "compared by  mean PLL of the test rows" in shown.stdout

@@ -110,6 +110,8 @@ class Contender:
         By part of the data.
     cmll : Score or None
         On the part that contenders are compared on.
+    warnings : list of str
+        What the learner had to say: that it did not converge, or that its time was over.
     """
 
     name: str
@@ -120,6 +122,7 @@ class Contender:
     seconds: float
     pll: dict[str, Score]
     cmll: Score | None = None
+    warnings: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
@@ -135,6 +138,7 @@ class Contender:
             "settings": plain_settings(self.settings),
             "best_params": plain_settings(self.best_params),
             "trials": [plain_settings(trial) for trial in self.trials],
+            "warnings": self.warnings,
         }
         if self.cmll is not None:
             plain |= {"cmll": self.cmll.mean, "cmll_stderr": known(self.cmll.stderr)}
@@ -285,6 +289,7 @@ def contender(
     seconds: float,
     cmll_options: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
+    warnings: Sequence[str] = (),
 ) -> Contender:
     """Score a network on all parts of the data; with ``cmll_options``, by CMLL too."""
     parts = data.parts()
@@ -302,6 +307,7 @@ def contender(
         cmll=None
         if cmll_options is None
         else network.cmll(parts[data.judged_by], n_jobs=n_jobs, **cmll_options),
+        warnings=list(warnings),
     )
 
 
@@ -345,6 +351,9 @@ def _scores(page: Page, comparison: Comparison) -> None:
                 kind="note",
             )
         page.figures(score_figures(comparison.contenders, part))
+    for one in comparison.contenders:
+        for text in one.warnings:
+            page.paragraph(f"{one.name}: {text}.")
     for name, reason in comparison.failures.items():
         page.paragraph(f"{name} failed: {reason}")
 

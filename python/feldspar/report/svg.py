@@ -18,9 +18,10 @@ import numpy.typing as npt
 N_COLOURS = 8
 
 _ROW = 26
-_LABELS = 150
+_LABELS = 170
+_BARS = 520  # two charts of bars stand side by side on a laptop
 _WIDTH = 640
-_TEXT = 6.6  # about the width of a character at the pages' font size
+_TEXT = 7.2  # about the width of a character at the pages' font size
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def dot_chart(bars: Sequence[Bar], *, title: str, digits: int = 3) -> str:
     """
     low = min(bar.value - (bar.error or 0) for bar in bars)
     high = max(bar.value + (bar.error or 0) for bar in bars)
-    axis = _Axis.over(low, high, _labels_width(bars), _WIDTH - 70)
+    axis = _Axis.over(low, high, _labels_width(bars), _BARS - 60)
     height = _ROW * len(bars)
     parts = [axis.grid(height)]
     for place, bar in enumerate(bars):
@@ -72,7 +73,7 @@ def dot_chart(bars: Sequence[Bar], *, title: str, digits: int = 3) -> str:
         )
         end = x if bar.error is None else axis.at(bar.value + bar.error)
         parts.append(_text(max(x + 5, end) + 6, y + 4, f"{bar.value:.{digits}f}", "value"))
-    return _svg(_WIDTH, height + 26, title, parts)
+    return _svg(_BARS, height + 26, title, parts)
 
 
 def bar_chart(bars: Sequence[Bar], *, title: str, digits: int = 2) -> str:
@@ -83,7 +84,7 @@ def bar_chart(bars: Sequence[Bar], *, title: str, digits: int = 2) -> str:
     >>> bar_chart([Bar("a", 2.0), Bar("b", 4.0)], title="seconds").count("<rect")
     2
     """
-    axis = _Axis.over(0.0, max(bar.value for bar in bars) or 1.0, _labels_width(bars), _WIDTH - 80)
+    axis = _Axis.over(0.0, max(bar.value for bar in bars) or 1.0, _labels_width(bars), _BARS - 70)
     height = _ROW * len(bars)
     parts = [axis.grid(height)]
     for place, bar in enumerate(bars):
@@ -97,7 +98,7 @@ def bar_chart(bars: Sequence[Bar], *, title: str, digits: int = 2) -> str:
             "</rect>"
         )
         parts.append(_text(axis.left + width + 6, y + _ROW / 2 + 4, told, "value"))
-    return _svg(_WIDTH, height + 26, title, parts)
+    return _svg(_BARS, height + 26, title, parts)
 
 
 def point_chart(
@@ -295,11 +296,11 @@ def _layout(n: int, edges: Sequence[tuple[int, int, float, int]]) -> npt.NDArray
 
 
 def _labels_width(bars: Sequence[Bar]) -> float:
-    return min(_LABELS, 16 + _TEXT * max(len(bar.label) for bar in bars))
+    return min(_LABELS, 22 + _TEXT * max(len(bar.label) for bar in bars))
 
 
 def _row_label(label: str, left: float, y: float) -> str:
-    longest = int((_LABELS - 16) / _TEXT)
+    longest = int((_LABELS - 22) / _TEXT)
     shown = label if len(label) <= longest else label[: longest - 1] + "…"
     return _text(left - 10, y + 4, shown, "end")
 

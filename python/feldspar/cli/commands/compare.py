@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,12 @@ def _learn(
     cmll_options: dict[str, Any] | None,
 ) -> Contender:
     started = time.perf_counter()
-    learned = _BY_NAME[name].learn(Task(data.train, data.valid, seed, n_jobs), limit)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        learned = _BY_NAME[name].learn(Task(data.train, data.valid, seed, n_jobs), limit)
+    told = list(dict.fromkeys(" ".join(str(w.message).split()) for w in caught))
+    for text in told:
+        note(f"{name}: {text}")
     return contender(
         name,
         learned.network,
@@ -130,6 +136,7 @@ def _learn(
         seconds=time.perf_counter() - started,
         cmll_options=cmll_options,
         n_jobs=n_jobs,
+        warnings=told,
     )
 
 
