@@ -610,22 +610,24 @@ def test_completion_offers_data_sets_and_files() -> None:
 def small_demo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The demonstration with less to learn: the command is tested here, not the networks."""
     plans = [
-        demo.Plan("independent", order=1, prior_sds=(1.0,)),
-        demo.Plan("pairs", order=2, min_support=200, prior_sds=(0.3,)),
+        demo.Plan("alone", fs.L1Neighborhood(C=1e-9, rule="or", prior_sd=1.0)),
+        demo.Plan("pairs", fs.L1Neighborhood(C=0.02, rule="or", prior_sd=1.0, tolerance=1e-3)),
     ]
-    monkeypatch.setattr(demo, "run_demo", partial(demo.run_demo, plans=plans, n_starts=1))
+    monkeypatch.setattr(demo, "run_demo", partial(demo.run_demo, plans=plans, n_samples=5))
     return folder
 
 
-def test_demo_prints_and_draws(small_demo: Path) -> None:
+def test_demo_prints_draws_and_writes_a_page(small_demo: Path) -> None:
     pytest.importorskip("matplotlib")
     result = run("demo", "--output", "new/pictures")
     assert result.exit_code == 0, result.output
-    picture = small_demo / "new" / "pictures" / "feldspar-demo.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    folder = small_demo / "new" / "pictures"
+    assert (folder / "feldspar-demo.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "feldspar-demo.html").read_text("utf-8").startswith("<!doctype html>")
     assert f"Picture: {Path('new', 'pictures', 'feldspar-demo.png')}" in result.stdout
+    assert f"Page: {Path('new', 'pictures', 'feldspar-demo.html')}" in result.stdout
     assert result.stderr == ""
-    for word in ("valid PLL", "pairs", "told", "completed: ", "iterated conditional modes"):
+    for word in ("valid PLL", "pairs", "told", "completed: ", "Gibbs sampling"):
         assert word in result.stdout
 
 
@@ -633,6 +635,8 @@ def test_demo_without_matplotlib(small_demo: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = run("demo", "--json")
     assert result.exit_code == 0
-    assert json.loads(result.stdout)["picture"] is None
+    written = json.loads(result.stdout)
+    assert written["picture"] is None
     assert "pip install 'feldspar[plot]'" in result.stderr
     assert not list(small_demo.glob("*.png"))
+    assert Path(written["page"]).exists()

@@ -11,69 +11,45 @@ from feldspar.demo import (
     DemoResult,
     Plan,
     classify_digits,
-    climb,
     complete_digits,
+    default_plans,
+    demo_page,
     draw_demo,
     picture_png,
     run_demo,
 )
 from feldspar.demo._picture import digit_weights
 
-SMALL = (
-    Plan("independent", order=1, prior_sds=(1.0,)),
-    Plan("pairs", order=2, min_support=60, prior_sds=(0.1, 0.5)),
-)
+
+def small_plans() -> list[Plan]:
+    return [
+        Plan("independent", fs.L1Neighborhood(C=1e-9, rule="or", prior_sd=1.0)),
+        Plan("pairs", fs.L1Neighborhood(C=0.05, rule="or", prior_sd=[0.1, 1.0], tolerance=1e-3)),
+    ]
 
 
 @pytest.fixture(scope="module")
 def result() -> DemoResult:
-    return run_demo(plans=SMALL, n_starts=2)
-
-
-def random_network(seed: int) -> fs.MarkovNetwork:
-    random = np.random.RandomState(seed)
-    schema = fs.Schema([2, 3, 2, 4])
-    features = fs.FeatureSet(
-        schema,
-        [
-            [(a, x), (b, y)]
-            for a in range(4)
-            for b in range(a + 1, 4)
-            for x in range(1, schema.cardinalities[a])
-            for y in range(schema.cardinalities[b])
-        ],
-    )
-    return fs.MarkovNetwork(features, random.normal(size=len(features)))
-
-
-def all_states(network: fs.MarkovNetwork) -> np.ndarray:
-    return np.indices(network.schema.cardinalities).reshape(len(network.schema), -1).T
+    return run_demo(plans=small_plans(), n_samples=20)
 
 
 def test_scores_are_the_network_s(result: DemoResult) -> None:
-    for model in result.models:
-        assert model.valid_pll == model.network.score(result.data.valid)
-        assert model.test_pll == model.network.score(result.data.test)
-        assert model.n_features == len(model.network.features)
+    for one in result.models.contenders:
+        assert one.pll["valid"].mean == pytest.approx(one.network.score(result.data.valid))
+        assert one.pll["test"].mean == pytest.approx(one.network.score(result.data.test))
 
 
-def test_the_prior_is_chosen_on_validation_data(result: DemoResult) -> None:
-    pairs = result.models[1]
-    other = fs.learn_weights(pairs.network.features, result.data.train, prior_sd=0.1)
-    assert pairs.prior_sd == 0.5
-    assert pairs.valid_pll > other.score(result.data.valid)
-
-
-def test_the_best_model_goes_on(result: DemoResult) -> None:
-    assert result.best is result.models[1]
+def test_the_best_on_validation_images_goes_on(result: DemoResult) -> None:
+    assert result.best.name == "pairs"
+    assert result.best.best_params["prior_sd"] == 1.0
     best = classify_digits(result.best.network, result.data.test)
     np.testing.assert_array_equal(result.classification.predicted, best.predicted)
 
 
 def test_pairs_tell_digits_and_single_features_do_not(result: DemoResult) -> None:
-    independent, pairs = result.models
-    assert independent.accuracy < 0.2
-    assert pairs.accuracy > 0.7
+    assert len(result.models.contenders[0].network.features) == 73
+    assert result.accuracies["independent"] < 0.2
+    assert result.accuracies["pairs"] > 0.7
 
 
 def test_mistakes_come_most_confident_first() -> None:
@@ -98,34 +74,13 @@ def test_probability_is_the_conditional(result: DemoResult) -> None:
     assert told.probability[row] == pytest.approx(expected.max(), abs=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_climbing_ends_in_local_modes(seed: int) -> None:
-    network = random_network(seed)
-    starts = all_states(network)
-    hidden = [1, 3]
-    ends = climb(network, starts, hidden)
-    np.testing.assert_array_equal(ends[:, [0, 2]], starts[:, [0, 2]])
-    potential = network.log_potential(ends)
-    assert (potential >= network.log_potential(starts) - 1e-12).all()
-    for variable in hidden:
-        for value in range(network.schema.cardinalities[variable]):
-            neighbours = ends.copy()
-            neighbours[:, variable] = value
-            assert (network.log_potential(neighbours) <= potential + 1e-8).all()
-
-
-def test_climbing_takes_the_steepest_way() -> None:
-    # From 0, 0 both variables gain by a change, b more; after it, a has nothing to gain.
-    terms = [([(0, 1)], 1.0), ([(1, 1)], 2.0), ([(0, 1), (1, 1)], -3.0)]
-    network = fs.MarkovNetwork.from_terms(fs.Schema([2, 2]), terms)
-    assert climb(network, [[0, 0]], [0, 1]).tolist() == [[0, 1]]
-
-
 def test_completion_keeps_what_is_seen(result: DemoResult) -> None:
     completion = result.completion
     seen = [v for v in range(65) if v not in completion.hidden]
     assert completion.hidden == tuple(range(32, 65))
-    np.testing.assert_array_equal(completion.completed[:, seen], completion.truth[:, seen])
+    for images in (completion.completed, completion.likely):
+        np.testing.assert_array_equal(images[:, seen], completion.truth[:, seen])
+    np.testing.assert_array_equal(completion.darkness[:, :32], completion.truth[:, :32])
 
 
 def test_completion_does_not_see_what_is_hidden(result: DemoResult) -> None:
@@ -135,14 +90,20 @@ def test_completion_does_not_see_what_is_hidden(result: DemoResult) -> None:
     blind = fs.datasets.DataSplit(
         "spoilt", data.train, data.valid, fs.Table(spoilt, data.schema), ""
     )
-    again = complete_digits(result.best.network, blind, n_starts=2)
+    again = complete_digits(result.best.network, blind, n_samples=20)
     np.testing.assert_array_equal(again.completed, result.completion.completed)
+    np.testing.assert_array_equal(again.likely, result.completion.likely)
 
 
-def test_more_starts_find_better_states(result: DemoResult) -> None:
-    network, data = result.best.network, result.data
-    one, many = (complete_digits(network, data, n_starts=n).completed for n in (1, 6))
-    assert network.log_potential(many).mean() > network.log_potential(one).mean()
+def test_the_completion_is_what_is_more_probable_than_not(result: DemoResult) -> None:
+    completion = result.completion
+    dark = completion.completed[:, 32:64] == 1
+    assert (completion.darkness[:, 32:][dark] >= 0.5).all()
+    assert (completion.darkness[:, 32:][~dark] <= 0.5).all()
+    # A likely image is at least as probable as the truth more often than not.
+    network = result.best.network
+    likely, truth = (network.log_potential(x) for x in (completion.likely, completion.truth))
+    assert (likely >= truth).mean() > 0.9
 
 
 def test_completion_beats_the_guess_that_looks_at_nothing(result: DemoResult) -> None:
@@ -162,7 +123,7 @@ def test_the_same_again_but_for_the_time(result: DemoResult) -> None:
             del model["seconds"]
         return plain
 
-    assert figures(run_demo(plans=SMALL, n_starts=2)) == figures(result)
+    assert figures(run_demo(plans=small_plans(), n_samples=20)) == figures(result)
 
 
 def test_result_is_plain(result: DemoResult) -> None:
@@ -173,8 +134,14 @@ def test_result_is_plain(result: DemoResult) -> None:
 
 def test_progress_is_reported() -> None:
     lines: list[str] = []
-    run_demo(plans=SMALL[:1], n_starts=1, report=lines.append)
-    assert lines == ["learning: independent, 73 features", "completing half-hidden digits"]
+    run_demo(plans=small_plans()[:1], n_samples=2, report=lines.append)
+    assert lines == ["learning: independent", "completing half-hidden digits"]
+
+
+def test_the_plans_are_several_learners() -> None:
+    plans = default_plans()
+    assert len({type(plan.learner) for plan in plans}) >= 4
+    assert len({plan.name for plan in plans}) == len(plans)
 
 
 def test_digit_weights_say_which_pixels_speak_for_a_digit() -> None:
@@ -194,6 +161,14 @@ def test_digit_weights_say_which_pixels_speak_for_a_digit() -> None:
 def test_picture(result: DemoResult) -> None:
     pytest.importorskip("matplotlib")
     figure = draw_demo(result)
-    # Originals, seen and completed; mistakes; weights and their scale.
-    assert len(figure.get_axes()) == 30 + 10 + 10 + 1
+    # Originals, seen, grey and whole; mistakes; weights and their scale.
+    assert len(figure.get_axes()) == 40 + 10 + 10 + 1
     assert picture_png(result).startswith(b"\x89PNG")
+
+
+def test_page(result: DemoResult) -> None:
+    page = demo_page(result)
+    assert f"{result.classification.accuracy:.1%}" in page
+    assert f"{result.completion.pixel_accuracy:.1%}" in page
+    # Ten digits in four images each, and ten mistakes.
+    assert page.count('class="pixels"') == 50

@@ -12,6 +12,7 @@ import click
 
 from feldspar.cli.flags import is_set
 
+INCOMPLETE = 3  # part of the job was done, and the rest said why not
 INTERRUPTED = 130  # what shells report of a program that Ctrl-C ended
 
 # What bad input raises; the messages are made for users. Anything else is a bug.

@@ -43,6 +43,61 @@ class ModelTarget(click.Path):
         return path
 
 
+class PageTarget(click.Path):
+    """Where a page is to be written: an ``.html`` file in a folder that is there."""
+
+    name = "file"
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, writable=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Check folder and ending."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if path.suffix.lower() not in (".html", ".htm"):
+            self.fail(f"{path}: expected a name that ends with .html", param, ctx)
+        if not path.parent.is_dir():
+            self.fail(f"{path}: the folder {path.parent} does not exist", param, ctx)
+        return path
+
+
+class NamedList(click.ParamType):  # type: ignore[type-arg]  # generic in new releases of click
+    """Names separated by commas, each one of a list; ``all`` is every one of them."""
+
+    name = "names"
+
+    def __init__(self, what: str, names: list[str]) -> None:
+        self.what = what
+        self.names = names
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[str]:
+        """Return the names, in the order given, each once."""
+        if isinstance(value, list):
+            return value
+        if value == "all":
+            return list(self.names)
+        given = [name.strip() for name in value.split(",") if name.strip()]
+        for name in given:
+            if name not in self.names:
+                close = difflib.get_close_matches(name, self.names, n=2)
+                known = f"did you mean {' or '.join(close)}?" if close else ", ".join(self.names)
+                self.fail(f"there is no {self.what} {name!r}; {known}", param, ctx)
+        if not given:
+            self.fail(f"expected one {self.what} or several, got none", param, ctx)
+        return list(dict.fromkeys(given))
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Complete the last of the names."""
+        before, comma, last = incomplete.rpartition(",")
+        return [
+            CompletionItem(f"{before}{comma}{name}") for name in self.names if name.startswith(last)
+        ]
+
+
 def complete_source(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

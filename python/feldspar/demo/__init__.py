@@ -1,33 +1,33 @@
 """What ``feldspar demo`` does, as functions: networks of digits, and what they are good for.
 
+>>> import feldspar as fs
 >>> from feldspar.demo import Plan, run_demo
->>> result = run_demo(plans=[Plan("pixels alone", order=1, prior_sds=(1.0,))], n_starts=1)
->>> result.models[0].n_features
-73
+>>> result = run_demo(plans=[Plan("trees", fs.DN2MN(kappa=0.1))], n_samples=5)
+>>> result.best.name, result.classification.accuracy > 0.5
+('trees', True)
 """
 
-from feldspar.demo._completion import Completion, climb, complete_digits
+from feldspar.demo._completion import Completion, complete_digits
 from feldspar.demo._models import (
-    PLANS,
     Classification,
-    DemoModel,
     Plan,
     classify_digits,
+    default_plans,
     learn_digit_models,
 )
+from feldspar.demo._page import demo_page
 from feldspar.demo._picture import draw_demo, picture_png
 from feldspar.demo._run import DemoResult, run_demo
 
 __all__ = [
-    "PLANS",
     "Classification",
     "Completion",
-    "DemoModel",
     "DemoResult",
     "Plan",
     "classify_digits",
-    "climb",
     "complete_digits",
+    "default_plans",
+    "demo_page",
     "draw_demo",
     "learn_digit_models",
     "picture_png",

@@ -41,8 +41,8 @@ def draw_demo(result: DemoResult) -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("the picture needs matplotlib: pip install 'feldspar[plot]'") from error
-    figure = Figure(figsize=(11, 8.8), layout="constrained")
-    areas = figure.subfigures(3, 1, height_ratios=[3.2, 1.4, 1.3], squeeze=False)
+    figure = Figure(figsize=(11, 9.8), layout="constrained")
+    areas = figure.subfigures(3, 1, height_ratios=[4.2, 1.4, 1.3], squeeze=False)
     _draw_completions(areas[0, 0], result.completion)
     _draw_mistakes(areas[1, 0], result.classification, result.completion.truth)
     _draw_weights(areas[2, 0], _network_with_pairs(result))
@@ -66,29 +66,31 @@ def digit_weights(network: MarkovNetwork) -> npt.NDArray[np.float64]:
 
 
 def _network_with_pairs(result: DemoResult) -> MarkovNetwork:
-    """The first network with pairs: in larger ones the triples say part of what the pairs do."""
-    networks = [model.network for model in result.models]
-    with_pairs = [network for network in networks if (network.features.lengths == 2).any()]
-    return (with_pairs or networks)[0]
+    """The network with the largest share of pairs: longer features say part of what pairs do."""
+    networks = [model.network for model in result.models.contenders]
+    return max(networks, key=lambda network: float((network.features.lengths == 2).mean()))
 
 
 def _draw_completions(area: SubFigure, completion: Completion) -> None:
     area.suptitle(
-        "Lower half and label hidden, completed by iterated conditional modes "
+        "Lower half and label hidden, then completed "
         f"({completion.pixel_accuracy:.0%} of hidden pixels right; "
         f"majority guess {completion.majority_accuracy:.0%})"
     )
     shown = [int(np.argmax(completion.truth[:, -1] == digit)) for digit in range(_SHOWN)]
-    axes = area.subplots(3, _SHOWN, squeeze=False)
+    axes = area.subplots(4, _SHOWN, squeeze=False)
+    unseen = np.isin(np.arange(_SIDE**2), completion.hidden)
     for column, row in enumerate(shown):
-        truth, completed = completion.truth[row], completion.completed[row]
-        unseen = np.isin(np.arange(_SIDE**2), completion.hidden)
+        truth, likely = completion.truth[row], completion.likely[row]
         _draw_digit(axes[0, column], truth[:-1], f"{truth[-1]}")
         _draw_digit(axes[1, column], np.ma.masked_array(truth[:-1], mask=unseen), "?")
-        _draw_digit(axes[2, column], completed[:-1], f"{completed[-1]}")
-        axes[2, column].axhline(_SIDE / 2 - 0.5, color="tab:orange", linewidth=1)
-    for axis, name in zip(axes[:, 0], ("original", "seen", "completed"), strict=True):
-        axis.set_ylabel(name)
+        _draw_digit(axes[2, column], completion.darkness[row], f"{completion.completed[row, -1]}")
+        _draw_digit(axes[3, column], likely[:-1], f"{likely[-1]}")
+        for axis in axes[2:, column]:
+            axis.axhline(_SIDE / 2 - 0.5, color="tab:orange", linewidth=1)
+    names = ("original", "seen", "probably dark", "likely whole")
+    for axis, name in zip(axes[:, 0], names, strict=True):
+        axis.set_ylabel(name, fontsize=9)
 
 
 def _draw_mistakes(
@@ -119,7 +121,7 @@ def _draw_weights(area: SubFigure, network: MarkovNetwork) -> None:
     area.colorbar(drawn, ax=axes.tolist(), shrink=0.8, pad=0.01)
 
 
-def _draw_digit(axis: Any, pixels: npt.NDArray[np.int64], title: str) -> None:
+def _draw_digit(axis: Any, pixels: npt.NDArray[Any], title: str) -> None:
     axis.set_facecolor("lightsteelblue")  # seen where pixels are masked
     axis.imshow(pixels.reshape(_SIDE, _SIDE), cmap="gray_r", vmin=0, vmax=1)
     _bare(axis, title)

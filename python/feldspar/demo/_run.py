@@ -9,14 +9,14 @@ from typing import Any
 from feldspar.datasets import DataSplit, load
 from feldspar.demo._completion import Completion, complete_digits
 from feldspar.demo._models import (
-    PLANS,
     Classification,
-    DemoModel,
     Plan,
-    Report,
     classify_digits,
+    default_plans,
     learn_digit_models,
 )
+from feldspar.report import Comparison, Contender
+from feldspar.report.comparison import Report
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,24 +26,37 @@ class DemoResult:
     Attributes
     ----------
     data : DataSplit
-    models : list of DemoModel
-        One for each plan.
-    best : DemoModel
+    models : Comparison
+        A contender for each plan.
+    accuracies : dict of float
+        The part of the test digits that each tells right.
+    best : Contender
         The one with the best validation PLL; the rest was done with it.
     classification : Classification
     completion : Completion
     """
 
     data: DataSplit
-    models: list[DemoModel]
-    best: DemoModel
+    models: Comparison
+    accuracies: dict[str, float]
+    best: Contender
     classification: Classification
     completion: Completion
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
         return {
-            "models": [model.to_dict() for model in self.models],
+            "models": [
+                {
+                    "name": one.name,
+                    "n_features": len(one.network.features),
+                    "valid_pll": one.pll["valid"].mean,
+                    "test_pll": one.pll["test"].mean,
+                    "accuracy": self.accuracies[one.name],
+                    "seconds": one.seconds,
+                }
+                for one in self.models.contenders
+            ],
             "best": self.best.name,
             "classification": {
                 "n_digits": len(self.classification.truth),
@@ -55,16 +68,19 @@ class DemoResult:
 
 
 def run_demo(
-    *, plans: Sequence[Plan] = PLANS, n_starts: int = 5, report: Report | None = None
+    *,
+    plans: Sequence[Plan] | None = None,
+    n_samples: int = 200,
+    report: Report | None = None,
 ) -> DemoResult:
     """Learn networks of the digits that come with scikit-learn and put the best one to use.
 
     Parameters
     ----------
-    plans : sequence of Plan
+    plans : sequence of Plan, optional
         The networks to learn.
-    n_starts : int
-        How many climbs each completion is the best of.
+    n_samples : int
+        Of each chain that completes digits.
     report : callable, optional
         Gets a line of text before each step that takes time.
 
@@ -74,14 +90,16 @@ def run_demo(
         The same on every run, but for the seconds.
     """
     data = load("digits")
-    models = learn_digit_models(data, plans, report)
-    best = max(models, key=lambda model: model.valid_pll)
+    models = learn_digit_models(data, default_plans() if plans is None else plans, report)
+    best = max(models.contenders, key=lambda one: one.pll["valid"].mean)
+    told = {one.name: classify_digits(one.network, data.test) for one in models.contenders}
     if report is not None:
         report("completing half-hidden digits")
     return DemoResult(
         data=data,
         models=models,
+        accuracies={name: classification.accuracy for name, classification in told.items()},
         best=best,
-        classification=classify_digits(best.network, data.test),
-        completion=complete_digits(best.network, data, n_starts=n_starts),
+        classification=told[best.name],
+        completion=complete_digits(best.network, data, n_samples=n_samples),
     )

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 import numpy.typing as npt
 
-from feldspar import demo as demonstration
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, note, print_table, progress
-from feldspar.demo import Classification, Completion, DemoResult
 from feldspar.io.files import atomic_write
 
+if TYPE_CHECKING:
+    from feldspar.demo import Classification, Completion, DemoResult
+
 PICTURE = "feldspar-demo.png"
+PAGE = "feldspar-demo.html"
 
 _SHOWN = 5
 _SIDE = 8
@@ -32,27 +35,35 @@ Example:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
     metavar="DIR",
-    help=f"Where to write the picture, {PICTURE}; the current folder if left out.",
+    help=f"Where to write {PICTURE} and {PAGE}; the current folder if left out.",
 )
 @common_flags
 def demo(output: Path) -> None:
     """Show what networks of handwritten digits can do.
 
-    Learns networks, tells digits by the best of them, completes half-hidden ones and draws a
-    picture (with matplotlib). The digits come with scikit-learn; nothing is downloaded.
+    Learns networks in several ways, tells digits by the best of them, completes half-hidden ones,
+    and writes a picture (with matplotlib) and a page. The digits come with scikit-learn; nothing is
+    downloaded.
     """
+    # Learners bring scikit-learn along, which the other commands need not wait for.
+    from feldspar import demo as demonstration
+
     output.mkdir(parents=True, exist_ok=True)
     with progress() as report:
         result = demonstration.run_demo(report=report)
         report("drawing")
         picture = _write_picture(result, output / PICTURE)
-    plain = result.to_dict() | {"picture": None if picture is None else str(picture)}
-    emit(plain, lambda: _show(result, picture))
+        page = output / PAGE
+        atomic_write(page, demonstration.demo_page(result))
+    written = {"picture": None if picture is None else str(picture), "page": str(page)}
+    emit(result.to_dict() | written, lambda: _show(result, picture, page))
 
 
 def _write_picture(result: DemoResult, path: Path) -> Path | None:
+    from feldspar.demo import picture_png
+
     try:
-        content = demonstration.picture_png(result)
+        content = picture_png(result)
     except ImportError as error:
         note(f"no picture was written; {error}")
         return None
@@ -60,11 +71,11 @@ def _write_picture(result: DemoResult, path: Path) -> Path | None:
     return path
 
 
-def _show(result: DemoResult, picture: Path | None) -> None:
+def _show(result: DemoResult, picture: Path | None, page: Path) -> None:
     data = result.data
     click.echo(
-        f"{len(data.train)} handwritten digits to learn from, {len(data.valid)} to choose priors "
-        f"by, {len(data.test)} to test on.\n"
+        f"{len(data.train)} handwritten digits to learn from, {len(data.valid)} to tune by, "
+        f" {len(data.test)} to test on.\n"
         "Variables: 8 x 8 pixels, dark or not, and the digit.\n"
     )
     _show_models(result)
@@ -72,23 +83,23 @@ def _show(result: DemoResult, picture: Path | None) -> None:
     _show_completion(result.completion)
     if picture is not None:
         click.echo(f"Picture: {picture}")
+    click.echo(f"Page: {page}")
 
 
 def _show_models(result: DemoResult) -> None:
     click.echo("Mean pseudo-log-likelihood (PLL) per digit, higher is better:")
     rows = [
         (
-            model.name,
-            f"{model.n_features:,}",
-            "none" if model.prior_sd is None else f"{model.prior_sd:g}",
-            f"{model.valid_pll:.3f}",
-            f"{model.test_pll:.3f}",
-            f"{model.accuracy:.1%}",
-            f"{model.seconds:.2f}",
+            one.name,
+            f"{len(one.network.features):,}",
+            f"{one.pll['valid'].mean:.3f}",
+            f"{one.pll['test'].mean:.3f}",
+            f"{result.accuracies[one.name]:.1%}",
+            f"{one.seconds:.2f}",
         )
-        for model in result.models
+        for one in result.models.contenders
     ]
-    columns = ("model", "features", "prior sd", "valid PLL", "test PLL", "digits right", "seconds")
+    columns = ("learner", "features", "valid PLL", "test PLL", "digits right", "seconds")
     print_table(columns, rows)
     click.echo(f"The best on validation data goes on: {result.best.name}.\n")
 
@@ -108,10 +119,9 @@ def _show_mistakes(classification: Classification, truth: npt.NDArray[np.int64])
 
 def _show_completion(completion: Completion) -> None:
     click.echo(
-        f"Lower half and label hidden, then completed by iterated conditional modes, the best "
-        f"of several starts\n(a local mode, not always the most probable completion): "
-        f"{completion.pixel_accuracy:.1%} of hidden pixels right,\nwhere each pixel's most "
-        f"frequent value gets {completion.majority_accuracy:.1%}; "
+        "Lower half and label hidden, then completed by the marginals of Gibbs sampling:\n"
+        f"{completion.pixel_accuracy:.1%} of hidden pixels right, where each pixel's most frequent "
+        f"value gets {completion.majority_accuracy:.1%};\n"
         f"{completion.label_accuracy:.1%} of the digits told from their upper half.\n"
     )
     for row in (int(np.argmax(completion.truth[:, -1] == digit)) for digit in (0, 3, 5)):

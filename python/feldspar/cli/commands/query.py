@@ -10,6 +10,7 @@ import click
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs, print_table
 from feldspar.inference import Marginals, Method
+from feldspar.io.tabular import read_table
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 
@@ -17,6 +18,7 @@ _EPILOG = """\b
 Example:
   feldspar query model.json --evidence smoker=yes,age=old --target cancer
   feldspar query model.json --evidence smoker=yes --map
+  feldspar query model.json --rows partial.csv --target cancer
 """
 
 
@@ -27,6 +29,11 @@ Example:
     metavar="NAME=VALUE,...",
     default="",
     help="What is known: variables by name or index, values by label or code.",
+)
+@click.option(
+    "--rows",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file of partial rows instead: what is missing in each is asked for, given the rest.",
 )
 @click.option("--target", multiple=True, help="A variable to tell of; may be repeated.  [all]")
 @click.option("--map", "most_probable", is_flag=True, help="The most probable state instead.")
@@ -43,6 +50,7 @@ Example:
 def query(
     model: Path,
     evidence: str,
+    rows: Path | None,
     target: tuple[str, ...],
     most_probable: bool,
     method: Method,
@@ -51,8 +59,14 @@ def query(
 ) -> None:
     """Ask a model for probabilities given what is known, or for the most probable state."""
     network = MarkovNetwork.load(model)
+    if rows is not None and evidence:
+        raise click.UsageError("give --evidence or --rows, not both.")
     known = parse_evidence(network.schema, evidence)
     names = [network.schema.names[_index(network.schema, name)] for name in target]
+    options = {"random_state": seed} if method in ("auto", "gibbs", "mcsat", "meanfield") else {}
+    if rows is not None and most_probable:
+        _complete_rows(network, rows, seed, n_jobs)
+        return
     if most_probable:
         found = network.most_probable(known, random_state=seed, n_jobs=n_jobs)
         state = {name: found.state[name] for name in names or network.schema.names}
@@ -64,11 +78,72 @@ def query(
         }
         emit(result, lambda: _show_state(result))
         return
-    options = {"random_state": seed} if method in ("auto", "gibbs", "mcsat", "meanfield") else {}
+    if rows is not None:
+        _answer_rows(network, rows, names, method, options, n_jobs)
+        return
     marginals = network.marginals(known, method, n_jobs=n_jobs, verbose=True, **options)
     shown = names or [n for n in network.schema.names if network.schema.index(n) not in known]
     plain = _plain(marginals, shown)
     emit(plain, lambda: _show(plain))
+
+
+def _answer_rows(
+    network: MarkovNetwork,
+    file: Path,
+    names: list[str],
+    method: Method,
+    options: dict[str, Any],
+    n_jobs: int | None,
+) -> None:
+    """Tell the probabilities of what is missing in each row, or of the targets."""
+    table = read_table(file, schema=network.schema)
+    found = network.predict_proba(table, method, n_jobs=n_jobs, verbose=True, **options)
+    missing = table.to_numpy() < 0
+    schema = network.schema
+    answers = []
+    for row in range(len(table)):
+        asked = names or [name for v, name in enumerate(schema.names) if missing[row, v]]
+        answers += [
+            {"row": row, "variable": name, "value": str(label), "probability": float(chance)}
+            for name in asked
+            for label, chance in zip(
+                schema.labels[schema.index(name)], found[name][row], strict=True
+            )
+        ]
+    diagnostics = found.diagnostics
+    result = {"answers": answers, "method": diagnostics.method, "reason": diagnostics.reason}
+
+    def show() -> None:
+        columns = ("row", "variable", "value", "probability")
+        lines = [(a["row"], a["variable"], a["value"], f"{a['probability']:.4f}") for a in answers]
+        print_table(columns, lines, text=3)
+        reason = f" ({diagnostics.reason})" if diagnostics.reason else ""
+        print_pairs({"method": f"{diagnostics.method}{reason}"})
+
+    emit(result, show)
+
+
+def _complete_rows(network: MarkovNetwork, file: Path, seed: int, n_jobs: int | None) -> None:
+    """Tell the most probable completion of each row."""
+    table = read_table(file, schema=network.schema)
+    found = network.most_probable(table, random_state=seed, n_jobs=n_jobs)
+    schema, codes = network.schema, found.states.to_numpy().tolist()
+    states = [
+        {name: schema.label(v, row[v]) for v, name in enumerate(schema.names)} for row in codes
+    ]
+    result = {"states": states, "methods": found.methods, "proven": found.proven}
+
+    def show() -> None:
+        print_table(
+            ("row", *schema.names, "proven"),
+            [
+                (i, *state.values(), "yes" if proven else "no")
+                for i, (state, proven) in enumerate(zip(states, found.proven, strict=True))
+            ],
+            text=len(schema) + 2,
+        )
+
+    emit(result, show)
 
 
 def parse_evidence(schema: Schema, text: str) -> dict[int, Any]:

@@ -34,6 +34,26 @@ _CONVERSION = click.Option(
     multiple=True,
     help=f"How trees become features. {_SEVERAL}  [all five]",
 )
+
+
+def _zero_values(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str] | None:
+    pairs = [text.partition("=") for text in texts]
+    for text, (_, equals, _) in zip(texts, pairs, strict=True):
+        if not equals:
+            raise click.BadParameter(f"expected NAME=VALUE, got {text!r}", context, parameter)
+    return {name: value for name, _, value in pairs} or None
+
+
+_ZERO_VALUES = click.Option(
+    ["--zero-value", "zero_values"],
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_zero_values,
+    help="A variable's value that the conversion nonzero leaves out; may be repeated.  "
+    "[the first value of each]",
+)
 _C = click.Option(
     ["--C", "C"],
     type=_POSITIVE,
@@ -128,10 +148,23 @@ def _split(options: Mapping[str, Any], own: tuple[click.Option, ...]) -> dict[st
     return {name: value for name, value in options.items() if name in names}
 
 
+def _coded(options: Mapping[str, Any], task: Task) -> dict[str, Any]:
+    """Return options with the texts of ``--zero-value`` as labels, which may be numbers."""
+    given = options.get("zero_values")
+    if given is None:
+        return dict(options)
+    schema = task.train.schema
+    labels = {
+        name: next((la for la in schema.labels[schema.index(name)] if str(la) == text), text)
+        for name, text in given.items()
+    }
+    return {**options, "zero_values": labels}
+
+
 def _learn_dtsl(task: Task, options: Mapping[str, Any]) -> Learned:
     from feldspar.learners import DTSL
 
-    return _learned(DTSL(**options), task)
+    return _learned(DTSL(**_coded(options, task)), task)
 
 
 def _learn_l1(task: Task, options: Mapping[str, Any]) -> Learned:
@@ -145,7 +178,8 @@ def _learn_dtl1(task: Task, options: Mapping[str, Any]) -> Learned:
 
     shared = {**_split(options, _COMMON)}
     shared.pop("time_limit", None)  # for all steps together
-    dtsl = DTSL(**_split(options, (*_TREES, _CONVERSION)), **shared)
+    trees = _split(_coded(options, task), (*_TREES, _CONVERSION, _ZERO_VALUES))
+    dtsl = DTSL(**trees, **shared)
     l1 = L1Neighborhood(**_split(options, _L1), **shared)
     return _learned(DTL1(dtsl=dtsl, l1=l1, **_split(options, _COMMON)), task)
 
@@ -165,7 +199,7 @@ def _learn_grafting(task: Task, options: Mapping[str, Any]) -> Learned:
 DTSL_METHOD = Method(
     name="dtsl",
     summary="features from decision trees",
-    options=(*_TREES, _CONVERSION, *_COMMON),
+    options=(*_TREES, _CONVERSION, _ZERO_VALUES, *_COMMON),
     learn=_learn_dtsl,
 )
 L1_METHOD = Method(
@@ -177,7 +211,7 @@ L1_METHOD = Method(
 DTL1_METHOD = Method(
     name="dtl1",
     summary="dtsl and l1 together",
-    options=(*_TREES, _CONVERSION, *_L1, *_COMMON),
+    options=(*_TREES, _CONVERSION, _ZERO_VALUES, *_L1, *_COMMON),
     learn=_learn_dtl1,
 )
 DN2MN_METHOD = Method(
