@@ -100,6 +100,7 @@
 #include <feldspar/infer/table_box.hpp>
 
 #include <feldspar/learn/decision_tree.hpp>
+#include <feldspar/learn/distance.hpp>
 #include <feldspar/learn/dn2mn.hpp>
 #include <feldspar/learn/feature_gain.hpp>
 #include <feldspar/learn/fit_weights.hpp>

@@ -121,6 +121,10 @@ class GainEvaluator {
   WeightGain addition(std::span<const Test> tests,
                       double at_least = -std::numeric_limits<double>::infinity());
 
+  // The best weight for a feature of the network that now has `weight`, to within `tolerance` of
+  // the objective. Nothing may be taken out.
+  WeightGain adjustment(std::span<const Test> tests, double weight, double tolerance);
+
   // The contexts of the conjunction that was looked at last.
   const ContextRows& rows() const noexcept { return rows_; }
 
@@ -139,7 +143,7 @@ class GainEvaluator {
   void collect_rows(Test test, bool passes, std::span<const Word> taken_out);
   template <bool kWithValue>
   detail::LogisticMoments moments(double weight) const;
-  WeightGain solve(detail::LogisticMoments at_zero) const;
+  double solve(detail::LogisticMoments at_start, double start, double tolerance) const;
 
   const MarginState& state_;
   const ValueSets& sets_;
@@ -173,7 +177,20 @@ inline WeightGain GainEvaluator::addition(std::span<const Test> tests, double at
   const double bound = std::min(
       -at_zero.value, detail::self_concordant_bound(at_zero.miss, at_zero.curvature, precision_));
   if (bound <= at_least) return {0.0, bound, false};
-  return solve(at_zero);
+  const double weight = solve(at_zero, 0.0, 1e-7);
+  const double gain =
+      moments<true>(weight).value - at_zero.value - 0.5 * precision_ * weight * weight;
+  return {weight, gain, true};
+}
+
+inline WeightGain GainEvaluator::adjustment(std::span<const Test> tests, double weight,
+                                            double tolerance) {
+  collect(tests);
+  const detail::LogisticMoments here = moments<false>(0.0);
+  const double change = solve(here, weight, tolerance);
+  // By its second-order expansion: exact enough to tell when there is nothing left to gain.
+  const double slope = here.miss - precision_ * weight;
+  return {weight + change, 0.5 * slope * change, true};
 }
 
 // The terms of all conditionals that the conjunction acts on.
@@ -226,24 +243,22 @@ detail::LogisticMoments GainEvaluator::moments(double weight) const {
   return {up.value + down.value, up.miss - down.miss, up.curvature + down.curvature};
 }
 
-// Newton's method, kept within what is known of the optimum's place.
-inline WeightGain GainEvaluator::solve(detail::LogisticMoments at_zero) const {
-  constexpr double kTolerance = 1e-7;   // of the gain
-  constexpr double kMostWeight = 50.0;  // where there is no prior, and none fails or none passes
-  double weight = 0, low = -kMostWeight, high = kMostWeight;
-  detail::LogisticMoments here = at_zero;
+// The best change of a weight, by Newton's method kept within what is known of the optimum's place.
+inline double GainEvaluator::solve(detail::LogisticMoments at_start, double start,
+                                   double tolerance) const {
+  constexpr double kMostChange = 50.0;  // where there is no prior, and none fails or none passes
+  double change = 0, low = -kMostChange, high = kMostChange;
+  detail::LogisticMoments here = at_start;
   for (int iteration = 0; iteration < 60; ++iteration) {
-    const double slope = here.miss - precision_ * weight;
+    const double slope = here.miss - precision_ * (start + change);
     const double curvature = here.curvature + precision_;
-    if (slope * slope <= 2 * kTolerance * curvature) break;
-    (slope > 0 ? low : high) = weight;
-    const double next = weight + slope / std::max(curvature, 1e-300);
-    weight = next > low && next < high ? next : 0.5 * (low + high);
-    here = moments<false>(weight);
+    if (slope * slope <= 2 * tolerance * curvature) break;
+    (slope > 0 ? low : high) = change;
+    const double next = change + slope / std::max(curvature, 1e-300);
+    change = next > low && next < high ? next : 0.5 * (low + high);
+    here = moments<false>(change);
   }
-  const double gain =
-      moments<true>(weight).value - at_zero.value - 0.5 * precision_ * weight * weight;
-  return {weight, gain, true};
+  return change;
 }
 
 }  // namespace feldspar
