@@ -99,9 +99,12 @@
 #include <feldspar/infer/stopping.hpp>
 #include <feldspar/infer/table_box.hpp>
 
+#include <feldspar/learn/bottom_up.hpp>
+#include <feldspar/learn/coordinate_ascent.hpp>
 #include <feldspar/learn/decision_tree.hpp>
 #include <feldspar/learn/distance.hpp>
 #include <feldspar/learn/dn2mn.hpp>
+#include <feldspar/learn/example_features.hpp>
 #include <feldspar/learn/feature_gain.hpp>
 #include <feldspar/learn/fit_weights.hpp>
 #include <feldspar/learn/generate_features.hpp>
@@ -112,6 +115,8 @@
 #include <feldspar/learn/l1_path.hpp>
 #include <feldspar/learn/l1_problem.hpp>
 #include <feldspar/learn/l1_score.hpp>
+#include <feldspar/learn/search_status.hpp>
 #include <feldspar/learn/split_counts.hpp>
 #include <feldspar/learn/split_gain.hpp>
+#include <feldspar/learn/top_down.hpp>
 #include <feldspar/learn/tree_features.hpp>
