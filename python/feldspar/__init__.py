@@ -36,17 +36,22 @@ from feldspar.weights import PseudoLikelihood, learn_weight_path, learn_weights
 
 if TYPE_CHECKING:
     from feldspar.learners import (
+        BLM,
         DN2MN,
+        DTBLM,
         DTL1,
         DTSL,
         DependencyNetwork,
         EdgeStability,
         L1Neighborhood,
+        TopDown,
         stability_selection,
     )
 
 __all__ = [
+    "BLM",
     "DN2MN",
+    "DTBLM",
     "DTL1",
     "DTSL",
     "Conditionals",
@@ -60,6 +65,7 @@ __all__ = [
     "Schema",
     "Split",
     "Table",
+    "TopDown",
     "TrainingReport",
     "TunedWeights",
     "__version__",
@@ -78,12 +84,15 @@ __all__ = [
 # Learners are scikit-learn estimators, and scikit-learn takes longer to import than all the rest.
 _LEARNERS = frozenset(
     {
+        "BLM",
         "DN2MN",
+        "DTBLM",
         "DTL1",
         "DTSL",
         "DependencyNetwork",
         "EdgeStability",
         "L1Neighborhood",
+        "TopDown",
         "stability_selection",
     }
 )

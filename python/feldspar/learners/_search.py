@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,10 @@ class WeightSettings:
     tolerance: float
     n_jobs: int | None
     verbose: bool
+
+    def with_priors(self, prior_sd: Sequence[float | None]) -> WeightSettings:
+        """Return the same with other priors."""
+        return replace(self, prior_sd=prior_sd)
 
 
 class Search:
