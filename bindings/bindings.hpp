@@ -24,6 +24,7 @@ void bind_network(py::module_& m);
 void bind_optim(py::module_& m);
 void bind_trees(py::module_& m);
 void bind_sampling(py::module_& m);
+void bind_search(py::module_& m);
 void bind_weights(py::module_& m);
 
 }  // namespace feldspar::bindings

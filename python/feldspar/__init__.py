@@ -37,7 +37,9 @@ from feldspar.weights import PseudoLikelihood, learn_weight_path, learn_weights
 
 if TYPE_CHECKING:
     from feldspar.learners import (
+        BLM,
         DN2MN,
+        DTBLM,
         DTL1,
         DTSL,
         DependencyNetwork,
@@ -45,11 +47,14 @@ if TYPE_CHECKING:
         Grafting,
         GraftingCertificate,
         L1Neighborhood,
+        TopDown,
         stability_selection,
     )
 
 __all__ = [
+    "BLM",
     "DN2MN",
+    "DTBLM",
     "DTL1",
     "DTSL",
     "Conditionals",
@@ -66,6 +71,7 @@ __all__ = [
     "Schema",
     "Split",
     "Table",
+    "TopDown",
     "TrainingReport",
     "TunedWeights",
     "__version__",
@@ -84,7 +90,9 @@ __all__ = [
 # Learners are scikit-learn estimators, and scikit-learn takes longer to import than all the rest.
 _LEARNERS = frozenset(
     {
+        "BLM",
         "DN2MN",
+        "DTBLM",
         "DTL1",
         "DTSL",
         "DependencyNetwork",
@@ -92,6 +100,7 @@ _LEARNERS = frozenset(
         "Grafting",
         "GraftingCertificate",
         "L1Neighborhood",
+        "TopDown",
         "stability_selection",
     }
 )

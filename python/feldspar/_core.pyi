@@ -468,6 +468,83 @@ def learn_by_grafting(
     progress: Progress | None,
 ) -> list[tuple[int, GraftingFit]]: ...
 
+class DistanceKind(enum.Enum):
+    value_difference = ...
+    hamming = ...
+
+class BottomUpOptions:
+    def __init__(self) -> None: ...
+    alpha: float
+    neighbors: list[float]
+    distance: DistanceKind
+    power: int
+    relearn_every: int
+    prior_sd: float
+
+class BottomUpState:
+    def __init__(
+        self,
+        features: FeatureSet,
+        weights: FloatArray,
+        n_fixed: int,
+        next: int,
+        changed: bool,
+        round: int,
+        n_changes: int,
+    ) -> None: ...
+    @staticmethod
+    def start(features: FeatureSet, weights: FloatArray | None) -> BottomUpState: ...
+    @property
+    def features(self) -> FeatureSet: ...
+    @property
+    def weights(self) -> FloatArray: ...
+    @property
+    def n_fixed(self) -> int: ...
+    @property
+    def next(self) -> int: ...
+    @property
+    def changed(self) -> bool: ...
+    @property
+    def round(self) -> int: ...
+    @property
+    def n_changes(self) -> int: ...
+
+SearchStatus: TypeAlias = Literal["advanced", "finished", "time_limit", "interrupted"]
+
+class BottomUpSearch:
+    def __init__(
+        self, data: Dataset, start: BottomUpState, options: BottomUpOptions, n_threads: int
+    ) -> None: ...
+    def learn_weights(
+        self, max_sweeps: int, max_seconds: float, n_threads: int, progress: Progress | None
+    ) -> SearchStatus: ...
+    def advance(
+        self, max_seconds: float, n_threads: int, progress: Progress | None
+    ) -> SearchStatus: ...
+    def state(self) -> BottomUpState: ...
+    def score(self) -> float: ...
+
+def example_features(data: Dataset, positive: bool) -> FeatureSet: ...
+
+class TopDownOptions:
+    def __init__(self) -> None: ...
+    alpha: float
+    additions: int
+    prior_sd: float
+    weights: FitWeightsOptions
+
+class TopDownSearch:
+    def __init__(self, data: Dataset, options: TopDownOptions) -> None: ...
+    def advance(
+        self, max_seconds: float, n_threads: int, progress: Progress | None
+    ) -> SearchStatus: ...
+    @property
+    def features(self) -> FeatureSet: ...
+    @property
+    def weights(self) -> FloatArray: ...
+    @property
+    def n_rounds(self) -> int: ...
+
 # By size, then by threshold.
 def generate_features(
     data: Dataset,

@@ -47,6 +47,13 @@ LEARNERS: dict[str, MarkovLearner] = {
         prior_sd=[1.0, 0.1],
     ),
     "Grafting": fs.Grafting(l1=[20.0, 5.0], prior_sd=[10.0, 1.0]),
+    "BLM": fs.BLM(alpha=[0.5, 2.0], prior_sd=[1.0, 0.1]),
+    "DTBLM": fs.DTBLM(
+        dtsl=fs.DTSL(kappa=0.1, conversion="prune", prior_sd=[1.0, 0.1]),
+        alpha=[0.5, 2.0],
+        prior_sd=[1.0, "dtsl"],
+    ),
+    "TopDown": fs.TopDown(alpha=[0.5, 2.0], additions=3, prior_sd=[1.0, 0.1]),
 }
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
 

@@ -27,6 +27,7 @@
 #include <feldspar/data/schema.hpp>
 
 #include <feldspar/feature/conjunctions.hpp>
+#include <feldspar/feature/context_rows.hpp>
 #include <feldspar/feature/context_table.hpp>
 #include <feldspar/feature/feature_lookup.hpp>
 #include <feldspar/feature/feature_set.hpp>
@@ -59,6 +60,7 @@
 #include <feldspar/objective/index_plan.hpp>
 #include <feldspar/objective/likelihood.hpp>
 #include <feldspar/objective/logistic.hpp>
+#include <feldspar/objective/margin_state.hpp>
 #include <feldspar/objective/narrow_index.hpp>
 #include <feldspar/objective/pattern_table.hpp>
 #include <feldspar/objective/penalized.hpp>
@@ -107,8 +109,13 @@
 #include <feldspar/infer/stored_messages.hpp>
 #include <feldspar/infer/table_box.hpp>
 
+#include <feldspar/learn/bottom_up.hpp>
+#include <feldspar/learn/coordinate_ascent.hpp>
 #include <feldspar/learn/decision_tree.hpp>
+#include <feldspar/learn/distance.hpp>
 #include <feldspar/learn/dn2mn.hpp>
+#include <feldspar/learn/example_features.hpp>
+#include <feldspar/learn/feature_gain.hpp>
 #include <feldspar/learn/fit_likelihood.hpp>
 #include <feldspar/learn/fit_weights.hpp>
 #include <feldspar/learn/generate_features.hpp>
@@ -121,6 +128,8 @@
 #include <feldspar/learn/l1_path.hpp>
 #include <feldspar/learn/l1_problem.hpp>
 #include <feldspar/learn/l1_score.hpp>
+#include <feldspar/learn/search_status.hpp>
 #include <feldspar/learn/split_counts.hpp>
 #include <feldspar/learn/split_gain.hpp>
+#include <feldspar/learn/top_down.hpp>
 #include <feldspar/learn/tree_features.hpp>

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -136,6 +136,10 @@ class WeightSettings:
     n_jobs: int | None
     verbose: bool
     exhaustive: bool = False
+
+    def with_priors(self, prior_sd: Sequence[float | None]) -> WeightSettings:
+        """Return the same with other priors."""
+        return replace(self, prior_sd=prior_sd)
 
 
 class Search:

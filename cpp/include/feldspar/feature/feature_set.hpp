@@ -85,6 +85,7 @@ class FeatureSet {
     return admitted.size() == 1 ? admitted[0] == value
                                 : std::ranges::binary_search(admitted, value);
   }
+  const ValueSets& value_sets() const noexcept { return sets_; }
   std::size_t n_value_sets() const noexcept { return sets_.size(); }
 
  private:

@@ -2,11 +2,14 @@
 
 from feldspar.cli.methods.conjunctions import CONJUNCTIONS
 from feldspar.cli.methods.estimators import (
+    BLM_METHOD,
     DN2MN_METHOD,
+    DTBLM_METHOD,
     DTL1_METHOD,
     DTSL_METHOD,
     GRAFTING_METHOD,
     L1_METHOD,
+    TOPDOWN_METHOD,
 )
 from feldspar.cli.methods.method import Learned, Method, Task
 
@@ -19,4 +22,7 @@ METHODS: tuple[Method, ...] = (
     DTL1_METHOD,
     DN2MN_METHOD,
     GRAFTING_METHOD,
+    BLM_METHOD,
+    DTBLM_METHOD,
+    TOPDOWN_METHOD,
 )

@@ -119,7 +119,66 @@ _MAX_FEATURES = click.Option(
     ["--max-features"], type=click.IntRange(min=1), help="Features introduced at most.  [no limit]"
 )
 _GRAFTING = (_SCHEME, _PENALTY, L1, _INFERENCE, _N_ADD, _MAX_FEATURES)
+_ALPHA = click.Option(
+    ["--alpha"],
+    type=click.FloatRange(min=0),
+    multiple=True,
+    help=f"What a test of a feature costs, in log-likelihood; larger is simpler. {_SEVERAL}  "
+    "[1, 3, 10]",
+)
+_RELEARN_EVERY = click.Option(
+    ["--relearn-every"],
+    type=click.IntRange(min=1),
+    multiple=True,
+    help=f"All weights are relearned after so many changes. {_SEVERAL}  [25]",
+)
+_INITIAL = click.Option(
+    ["--initial"],
+    type=click.Choice(["positive", "full"]),
+    help="What an example becomes at first: its values other than the first, or all.  [positive]",
+)
+_NEIGHBORS = click.Option(
+    ["--neighbors"],
+    type=click.IntRange(min=1),
+    multiple=True,
+    help="Numbers of nearest examples to generalise to, ascending.  "
+    "[1, 2, 5, 10, 20, 25, 50, 100, 200]",
+)
+_DISTANCE = click.Option(
+    ["--distance"],
+    type=click.Choice(["gvdm", "hamming"]),
+    help="How far an example is from a feature.  [gvdm]",
+)
+_POWER = click.Option(
+    ["--power"], type=click.IntRange(min=1), help="The exponent of the distance gvdm.  [1]"
+)
+_CHECKPOINT = click.Option(
+    ["--checkpoint"],
+    type=click.Path(dir_okay=False),
+    help="A file in which the search is kept while it runs, and from which it goes on.",
+)
+_CHECKPOINT_EVERY = click.Option(
+    ["--checkpoint-every"],
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Between two writes of the checkpoint.  [60]",
+)
+_ADDITIONS = click.Option(
+    ["--additions"],
+    type=click.IntRange(min=1),
+    multiple=True,
+    help=f"Most features that a round adds. {_SEVERAL}  [10]",
+)
 _TREES = (_KAPPA, _MIN_LEAF_WEIGHT, _LEAF_PRIOR)
+_BOTTOM_UP = (
+    _ALPHA,
+    _RELEARN_EVERY,
+    _NEIGHBORS,
+    _DISTANCE,
+    _POWER,
+    _CHECKPOINT,
+    _CHECKPOINT_EVERY,
+)
 _L1 = (_C, _RULE, _SELECTION, _GAMMA, _SOLVER)
 
 
@@ -196,6 +255,27 @@ def _learn_grafting(task: Task, options: Mapping[str, Any]) -> Learned:
     return _learned(Grafting(**options), task)
 
 
+def _learn_blm(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import BLM
+
+    return _learned(BLM(**options), task)
+
+
+def _learn_dtblm(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import DTBLM, DTSL
+
+    shared = {**_split(options, _COMMON)}
+    shared.pop("time_limit", None)  # for both steps together
+    dtsl = DTSL(**_split(options, (*_TREES, _CONVERSION)), **shared)
+    return _learned(DTBLM(dtsl=dtsl, **_split(options, (*_BOTTOM_UP, *_COMMON))), task)
+
+
+def _learn_topdown(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import TopDown
+
+    return _learned(TopDown(**options), task)
+
+
 DTSL_METHOD = Method(
     name="dtsl",
     summary="features from decision trees",
@@ -225,4 +305,22 @@ GRAFTING_METHOD = Method(
     summary="pairs introduced one by one, by the L1-penalised likelihood",
     options=(*_GRAFTING, *_COMMON),
     learn=_learn_grafting,
+)
+BLM_METHOD = Method(
+    name="blm",
+    summary="examples, generalised bottom-up",
+    options=(_INITIAL, *_BOTTOM_UP, *_COMMON),
+    learn=_learn_blm,
+)
+DTBLM_METHOD = Method(
+    name="dtblm",
+    summary="features of dtsl, generalised as in blm",
+    options=(*_TREES, _CONVERSION, *_BOTTOM_UP, *_COMMON),
+    learn=_learn_dtblm,
+)
+TOPDOWN_METHOD = Method(
+    name="topdown",
+    summary="conjunctions of features, added as they gain",
+    options=(_ALPHA, _ADDITIONS, *_COMMON),
+    learn=_learn_topdown,
 )

@@ -23,7 +23,8 @@ PRIOR_SD = click.Option(
     metavar="FLOAT|none",
     multiple=True,
     help="Standard deviation of the Gaussian prior on the weights, or none. "
-    "Given several times: all are tried.  [conjunctions: 1; grafting: 10; others: 100, 10, 1, 0.1]",
+    "Given several times: all are tried.  [conjunctions, blm, topdown: 1; dtblm: that of its dtsl; "
+    "grafting: 10; others: 100, 10, 1, 0.1]",
 )
 L1 = click.Option(
     ["--l1"],
