@@ -19,6 +19,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_bottom_up {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -271,3 +273,5 @@ TEST_CASE("bad options and states are named") {
   wrong.weights.pop_back();
   CHECK_THROWS_AS(BottomUpSearch(data, wrong, BottomUpOptions{}), InvalidInput);
 }
+
+}  // namespace test_bottom_up

@@ -11,6 +11,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_context_groups {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -93,3 +95,5 @@ TEST_CASE("a variable in no part has one empty group") {
   CHECK(groups.contexts().empty());
   CHECK(groups.group({0, 0}) == 1);
 }
+
+}  // namespace test_context_groups

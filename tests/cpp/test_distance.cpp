@@ -15,6 +15,8 @@
 #include "support/brute_force.hpp"
 #include "support/random_models.hpp"
 
+namespace test_distance {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -168,3 +170,5 @@ TEST_CASE("bad options are named") {
   const Dataset data = Dataset::merge(Schema({2}), std::vector<std::int32_t>{0, 1});
   CHECK_THROWS_AS(FeatureDistance(data, {DistanceKind::hamming, 0}), InvalidInput);
 }
+
+}  // namespace test_distance

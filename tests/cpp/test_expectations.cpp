@@ -15,6 +15,8 @@
 #include "support/enumerate_states.hpp"
 #include "support/random_networks.hpp"
 
+namespace test_expectations {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -196,3 +198,5 @@ TEST_CASE("methods by name, and automatic by width") {
   CHECK_THROWS_WITH_AS(make_expectation_engine(dense, options),
                        doctest::Contains("max_table_entries is 512"), InvalidInput);
 }
+
+}  // namespace test_expectations

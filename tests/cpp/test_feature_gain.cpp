@@ -16,6 +16,8 @@
 #include "support/brute_force.hpp"
 #include "support/random_models.hpp"
 
+namespace test_feature_gain {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -200,3 +202,5 @@ TEST_CASE("without a prior a feature that never fails has a finite weight and ga
   CHECK(std::isfinite(best.weight));
   CHECK(best.gain == doctest::Approx(4 * std::log(2.0)).epsilon(1e-6));
 }
+
+}  // namespace test_feature_gain

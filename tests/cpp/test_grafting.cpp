@@ -16,6 +16,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_grafting {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -280,3 +282,5 @@ TEST_CASE("messages that stop converging end the run with the weights before") {
   CHECK(found.features.size() > 10);
   for (const double w : found.fit.weights) CHECK(std::isfinite(w));
 }
+
+}  // namespace test_grafting

@@ -10,6 +10,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_introduction {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -107,3 +109,5 @@ TEST_CASE("schemes by name") {
   CHECK_THROWS_WITH_AS(introduction_named("best"),
                        doctest::Contains("'gain', 'grad' or 'simple', got 'best'"), InvalidInput);
 }
+
+}  // namespace test_introduction

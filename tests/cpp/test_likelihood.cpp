@@ -14,6 +14,8 @@
 #include "support/enumerate_states.hpp"
 #include "support/random_models.hpp"
 
+namespace test_likelihood {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -134,3 +136,5 @@ TEST_CASE("belief propagation and Gibbs samples come near the exact optimum") {
           log_likelihood(problem, exact.weights) / data.total_weight() - 0.01);
   }
 }
+
+}  // namespace test_likelihood

@@ -17,6 +17,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_top_down {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -174,3 +176,5 @@ TEST_CASE("bad options of the search from the top are named") {
   CHECK_THROWS_AS(TopDownSearch(data, small_options(-1, 1)), InvalidInput);
   CHECK_THROWS_AS(TopDownSearch(data, small_options(1, 0)), InvalidInput);
 }
+
+}  // namespace test_top_down
