@@ -65,10 +65,13 @@ def all_learners() -> dict[str, Learner]:
 
 
 def quick(learner: Learner, n_values: int = 2) -> Learner:
-    """Return a copy of a learner with at most so many values of each parameter to try."""
-    short = {}
+    """Return a copy of a learner with at most so many values of each parameter to try.
+
+    A learner whose defaults take long whatever the data names others in ``_quick``.
+    """
+    short: dict[str, Any] = dict(getattr(learner, "_quick", {}))
     for name in learner._tuned:
-        values = listed(getattr(learner, name))
+        values = listed(short.get(name, getattr(learner, name)))
         middle = len(values) // 2
         kept = [*values[middle:], *values[:middle]][:n_values]
         short[name] = kept if len(kept) > 1 else kept[0]

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from feldspar.network import MarkovNetwork
 
 _SHOWN = 10
-# Contexts whose overlaps are held in memory at a time, with all others of the edge.
-_BLOCK = 1024
+# Contexts whose overlaps with the others of an edge are computed at a time.
+_BLOCK = 128
+_NEVER = -1e6  # a logarithm that no sum of others makes up for
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -195,13 +196,14 @@ def _mean_square(
     tests = np.zeros((len(contexts), len(own)))
     for row, context in enumerate(contexts):
         tests[row, [place[kind] for kind in context]] = 1
-    log_gain, disjoint = kinds.overlaps(own)
+    gains = tests @ kinds.log_gains(own)
     total = 0.0
     for first in range(0, len(contexts), _BLOCK):
-        rows = slice(first, first + _BLOCK)
-        both = np.exp(tests[rows] @ log_gain @ tests.T) * shares[rows, np.newaxis] * shares
-        both[tests[rows] @ disjoint @ tests.T > 0] = 0
-        total += float((both * (tables[rows] @ tables.T)).sum())
+        # Each pair of contexts once: what is right of the block counts for both sides.
+        rows, columns = slice(first, first + _BLOCK), slice(first, None)
+        both = np.exp(gains[rows] @ tests[columns].T) * shares[rows, np.newaxis] * shares[columns]
+        both *= tables[rows] @ tables[columns].T
+        total += 2 * float(both[:, _BLOCK:].sum()) + float(both[:, :_BLOCK].sum())
     return max(total, 0.0)  # rounding may take a sum of squares below
 
 
@@ -237,23 +239,23 @@ class _TestKinds:
         """Return the share of states in which a context holds."""
         return math.prod(self._shares[kind] for kind in context)
 
-    def overlaps(self, kinds: list[int]) -> tuple[Floats, Floats]:
-        """Return, of each two tests, the log of how far they favour each other, or if they exclude.
+    def log_gains(self, kinds: list[int]) -> Floats:
+        """Return, of each two tests, the log of how far the one makes the other more likely.
 
-        The first is 0 for tests of different variables; the second is 1 where both cannot hold.
+        0 for tests of different variables, `_NEVER` where both cannot hold.
         """
-        log_gain, disjoint = (whole[kinds][:, kinds].toarray() for whole in self._overlaps)
-        return log_gain, disjoint
+        gains: Floats = self._log_gains[kinds][:, kinds].toarray()
+        return gains
 
     @cached_property
-    def _overlaps(self) -> tuple[Any, Any]:
-        """`overlaps` of all tests, as sparse matrices: a block for each variable."""
+    def _log_gains(self) -> Any:
+        """`log_gains` of all tests, as a sparse matrix: a block for each variable."""
         from scipy.sparse import csr_array
 
         of_variable: dict[int, list[int]] = {}
         for kind, (variable, _) in enumerate(self._tests):
             of_variable.setdefault(variable, []).append(kind)
-        places, gains, exclusions = [], [], []
+        places, gains = [], []
         for variable, kinds in of_variable.items():
             admits = np.zeros((len(kinds), self._sizes[variable]))
             for row, kind in enumerate(kinds):
@@ -261,12 +263,8 @@ class _TestKinds:
             counts = admits.sum(axis=1)
             common = admits @ admits.T
             gain = common * self._sizes[variable] / np.outer(counts, counts)
-            gains.append(np.log(np.where(common == 0, 1.0, gain)).ravel())
-            exclusions.append((common == 0).astype(np.float64).ravel())
+            gains.append(np.where(common, np.log(np.where(common, gain, 1.0)), _NEVER).ravel())
             places.append(np.array(list(product(kinds, kinds))))
         where = tuple(np.concatenate(places).T)
         shape = (len(self._tests), len(self._tests))
-        return (
-            csr_array((np.concatenate(gains), where), shape=shape),
-            csr_array((np.concatenate(exclusions), where), shape=shape),
-        )
+        return csr_array((np.concatenate(gains), where), shape=shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import pytest
 from sklearn.base import clone
 
@@ -38,3 +40,16 @@ class Forgetful(fs.L1Neighborhood):
 def test_the_battery_can_fail(check: checks.Check) -> None:
     with pytest.raises(AssertionError):
         check(Forgetful(C=0.1, rule="or", n_jobs=1))
+
+
+class Patient(fs.L1Neighborhood):
+    """Names settings of its own to be checked with."""
+
+    _quick: ClassVar[dict[str, Any]] = {"max_iterations": 7, "C": (0.3, 0.1)}
+
+
+def test_quick_settings() -> None:
+    two = checks.quick(Patient())
+    assert (two.max_iterations, two.C, two.rule) == (7, [0.1, 0.3], ["and", "or"])
+    assert checks.quick(Patient(), 1).C == 0.1
+    assert checks.quick(fs.L1Neighborhood(C=5.0)).C == 5.0

@@ -53,6 +53,21 @@ def test_strengths_are_what_they_are_said_to_be(seed: int) -> None:
             assert edge.sign == 0
 
 
+def test_many_contexts_of_one_edge() -> None:
+    random = np.random.default_rng(0)
+    terms = []
+    for _ in range(600):
+        others = random.choice(np.arange(2, 9), int(random.integers(1, 6)), replace=False)
+        tests = [(v, int(random.integers(2))) for v in (0, 1, *others.tolist())]
+        terms.append((tests, float(random.normal())))
+    network = fs.MarkovNetwork.from_terms(fs.Schema([2] * 9), terms)
+    edge = next(e for e in network.edge_strengths() if (e.first, e.second) == ("v0", "v1"))
+    assert edge.n_features > 400  # more than are compared at a time
+    strength, ratio = enumerated(network, 0, 1)
+    assert edge.strength == pytest.approx(strength)
+    assert edge.log_odds_ratio == pytest.approx(ratio)
+
+
 def test_an_ising_network_has_the_weights_of_its_pairs() -> None:
     terms = [([(0, 1)], 9.0), ([(0, 1), (1, 1)], -1.5), ([(1, 1), (2, 1)], 2.0)]
     edges = fs.MarkovNetwork.from_terms(fs.Schema([2, 2, 2]), terms).edge_strengths()
@@ -104,3 +119,6 @@ def test_frame_repr_and_graph() -> None:
         assert attributes["strength"] == edge.strength
         assert attributes["sign"] == edge.sign
         assert attributes["n_features"] == edge.n_features
+    plain = network.to_networkx(strengths=False)
+    assert set(plain.edges) == set(graph.edges)
+    assert not any("strength" in attributes for *_, attributes in plain.edges(data=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -71,6 +72,8 @@ class MarkovLearner(DiscreteEstimator):
 
     # The names of the parameters that may be lists of values to try.
     _tuned: ClassVar[tuple[str, ...]] = ("prior_sd",)
+    # Settings to be checked with (`feldspar.checks`), where the defaults take long on any data.
+    _quick: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Complete the docstring."""
