@@ -89,12 +89,12 @@ TEST_CASE("A u and A' g equal dense products for every shape of contexts and ran
 TEST_CASE("many patterns are cut into blocks that a cache holds, with equal products") {
   Dice dice(1);
   const ContextFamily family =
-      make_family("blocks", pairs_with_first(200), binary_rows(dice, 200, 400, 0.5));
+      make_family("blocks", pairs_with_first(600), binary_rows(dice, 600, 400, 0.5));
   const WideIndex index = index_of(family);
   REQUIRE(index.blocks().size() > 1);
   std::size_t n_entries = 0, n_lookups = 0;
   for (const WideBlock& block : index.blocks()) {
-    CHECK(block.n_entries() <= 1024);
+    CHECK(block.n_entries() <= 4096);
     n_entries += block.n_entries();
     n_lookups += block.entries.size();
   }

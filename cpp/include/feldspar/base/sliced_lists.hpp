@@ -4,15 +4,14 @@
 // across its lists and padded to its longest. The inner loop then has independent sums, a
 // predictable trip count and no per-list branch (the layout known as SELL for sparse matrices, with
 // all values 1). Padding points to the place behind the last source element, which the caller keeps
-// at zero.
+// at zero. Empty lists, of which there may be many, take no room.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace feldspar {
@@ -25,11 +24,10 @@ class SlicedLists {
   // List i is ids[begin[i] .. begin[i + 1]); ids are below `n_source`.
   SlicedLists(std::span<const std::size_t> begin, std::span<const std::uint32_t> ids,
               std::size_t n_source) {
-    const std::size_t n = begin.size() - 1;
-    order_.resize(n);
-    std::iota(order_.begin(), order_.end(), 0u);
-    const auto length = [&](std::uint32_t i) { return begin[i + 1] - begin[i]; };
-    std::ranges::stable_sort(order_, std::greater<>{}, length);
+    n_lists_ = begin.size() - 1;
+    const auto length = [&](std::size_t i) { return begin[i + 1] - begin[i]; };
+    order_ = longest_first(begin);
+    const std::size_t n = order_.size();
     for (std::size_t first = 0; first < n; first += kWidth) {
       const std::size_t longest = length(order_[first]);
       lengths_.push_back(static_cast<std::uint32_t>(longest));
@@ -42,7 +40,7 @@ class SlicedLists {
     ids_.shrink_to_fit();
   }
 
-  std::size_t n_lists() const noexcept { return order_.size(); }
+  std::size_t n_lists() const noexcept { return n_lists_; }
   std::size_t n_stored() const noexcept { return ids_.size(); }
   std::size_t bytes() const noexcept {
     return ids_.size() * sizeof(Id) + (order_.size() + lengths_.size()) * sizeof(std::uint32_t);
@@ -51,6 +49,7 @@ class SlicedLists {
   // source has n_source + 1 elements of `width` numbers, the last all zero; out has n_lists
   // elements.
   void sum(const double* source, std::size_t width, double* out) const noexcept {
+    if (order_.size() < n_lists_) std::fill_n(out, n_lists_ * width, 0.0);
     if (width == 1)
       sum_scalars(source, out);
     else
@@ -60,6 +59,22 @@ class SlicedLists {
  private:
   static constexpr std::size_t kWidth = 8;
 
+  // The lists that are not empty, by falling length; of one length, in their order.
+  static std::vector<std::uint32_t> longest_first(std::span<const std::size_t> begin) {
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i + 1 < begin.size(); ++i)
+      longest = std::max(longest, begin[i + 1] - begin[i]);
+    std::vector<std::size_t> next(longest + 2, 0);  // by length: where its next list goes
+    for (std::size_t i = 0; i + 1 < begin.size(); ++i) ++next[begin[i + 1] - begin[i]];
+    std::size_t filled = 0;
+    for (std::size_t l = longest; l > 0; --l) filled += std::exchange(next[l], filled);
+    std::vector<std::uint32_t> order(filled);
+    for (std::size_t i = 0; i + 1 < begin.size(); ++i)
+      if (const std::size_t l = begin[i + 1] - begin[i]; l > 0)
+        order[next[l]++] = static_cast<std::uint32_t>(i);
+    return order;
+  }
+
   void sum_scalars(const double* source, double* out) const noexcept {
     const Id* ids = ids_.data();
     for (std::size_t s = 0; s < lengths_.size(); ++s) {
@@ -67,7 +82,7 @@ class SlicedLists {
       for (std::uint32_t j = 0; j < lengths_[s]; ++j, ids += kWidth)
         for (std::size_t lane = 0; lane < kWidth; ++lane) sums[lane] += source[ids[lane]];
       const std::size_t first = s * kWidth;
-      const std::size_t here = std::min(kWidth, n_lists() - first);
+      const std::size_t here = std::min(kWidth, order_.size() - first);
       for (std::size_t lane = 0; lane < here; ++lane) out[order_[first + lane]] = sums[lane];
     }
   }
@@ -76,7 +91,7 @@ class SlicedLists {
     const Id* ids = ids_.data();
     for (std::size_t s = 0; s < lengths_.size(); ++s) {
       const std::size_t first = s * kWidth;
-      const std::size_t here = std::min(kWidth, n_lists() - first);
+      const std::size_t here = std::min(kWidth, order_.size() - first);
       for (std::size_t lane = 0; lane < here; ++lane) {
         double* target = out + order_[first + lane] * width;
         std::fill_n(target, width, 0.0);
@@ -89,7 +104,8 @@ class SlicedLists {
     }
   }
 
-  std::vector<std::uint32_t> order_;    // lists by falling length
+  std::size_t n_lists_ = 0;
+  std::vector<std::uint32_t> order_;    // lists by falling length, without empty ones
   std::vector<std::uint32_t> lengths_;  // by slice: its longest list
   std::vector<Id> ids_;
 };

@@ -70,7 +70,7 @@ namespace detail {
 // The pairs are read twice an iteration. Where they outgrow every cache, fewer of them are faster:
 // reading 20 pairs for a million weights takes as long as an evaluation.
 inline int affordable_memory(int most, Eigen::Index dimension) {
-  constexpr Eigen::Index kDoubles = Eigen::Index{1} << 24;  // 128 MiB
+  constexpr Eigen::Index kDoubles = Eigen::Index{1} << 23;  // 64 MiB
   const Eigen::Index pairs = kDoubles / (2 * std::max<Eigen::Index>(1, dimension));
   return static_cast<int>(std::clamp<Eigen::Index>(pairs, std::min(most, 5), most));
 }

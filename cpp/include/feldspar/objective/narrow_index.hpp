@@ -8,10 +8,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -127,20 +127,19 @@ inline DistinctLists find_distinct(const FlatLists& lists) {
   const std::size_t n = lists.begin.size() - 1;
   DistinctLists distinct;
   distinct.which.resize(n);
-  std::unordered_multimap<std::uint64_t, std::uint32_t> seen;
+  // Open addressing: a place holds the number of a distinct list plus 1, or 0.
+  std::vector<std::uint32_t> table(std::bit_ceil(2 * n + 1), 0);
+  const std::size_t mask = table.size() - 1;
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint64_t hash = hash_sequence(lists[i]);
-    const auto [begin, end] = seen.equal_range(hash);
-    const auto found = std::find_if(begin, end, [&](const auto& entry) {
-      return std::ranges::equal(lists[distinct.first[entry.second]], lists[i]);
-    });
-    if (found != end) {
-      distinct.which[i] = found->second;
-    } else {
-      distinct.which[i] = static_cast<std::uint32_t>(distinct.first.size());
-      seen.emplace(hash, distinct.which[i]);
+    std::size_t place = hash_sequence(lists[i]) & mask;
+    while (table[place] != 0 &&
+           !std::ranges::equal(lists[distinct.first[table[place] - 1]], lists[i]))
+      place = (place + 1) & mask;
+    if (table[place] == 0) {
       distinct.first.push_back(static_cast<std::uint32_t>(i));
+      table[place] = static_cast<std::uint32_t>(distinct.first.size());
     }
+    distinct.which[i] = table[place] - 1;
   }
   return distinct;
 }

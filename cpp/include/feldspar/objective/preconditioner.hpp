@@ -62,6 +62,7 @@ class FeatureGeometry {
   std::span<const Part> parts(FeatureId f) const noexcept {
     return {parts_.data() + begin_[f], begin_[f + 1] - begin_[f]};
   }
+  bool has_parts() const noexcept { return !parts_.empty(); }
   // Features by falling length: every feature before its parts.
   std::span<const FeatureId> longest_first() const noexcept { return longest_first_; }
 
@@ -92,6 +93,9 @@ class Preconditioner {
   void pull_back(Eigen::VectorXd& gradient) const;
 
  private:
+  // Whether a coordinate stands for more than one weight.
+  bool mixes() const noexcept { return centred_ && geometry_.has_parts(); }
+
   const FeatureGeometry& geometry_;
   bool centred_;
   Eigen::VectorXd scale_;
@@ -210,7 +214,7 @@ inline Preconditioner::Preconditioner(const FeatureGeometry& geometry, double pr
 
 inline void Preconditioner::to_weights(const Eigen::VectorXd& z, Eigen::VectorXd& weights) const {
   weights = z.cwiseProduct(scale_);
-  if (!centred_) return;
+  if (!mixes()) return;
   const Eigen::VectorXd centred = weights;
   for (FeatureId f = 0; f < geometry_.n_features(); ++f)
     for (const auto& part : geometry_.parts(f))
@@ -220,14 +224,14 @@ inline void Preconditioner::to_weights(const Eigen::VectorXd& z, Eigen::VectorXd
 inline void Preconditioner::to_coordinates(const Eigen::VectorXd& weights,
                                            Eigen::VectorXd& z) const {
   z = weights;
-  if (centred_)
+  if (mixes())
     for (const FeatureId f : geometry_.longest_first())  // back substitution
       for (const auto& part : geometry_.parts(f)) z[part.feature] -= part.coefficient * z[f];
   z = z.cwiseQuotient(scale_);
 }
 
 inline void Preconditioner::pull_back(Eigen::VectorXd& gradient) const {
-  if (centred_) {
+  if (mixes()) {
     const Eigen::VectorXd by_weights = gradient;
     for (FeatureId f = 0; f < geometry_.n_features(); ++f)
       for (const auto& part : geometry_.parts(f))

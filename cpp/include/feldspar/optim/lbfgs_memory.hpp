@@ -7,18 +7,54 @@
 // Hessian's diagonal, or the identity. H is positive definite, since pairs without positive
 // curvature are not stored.
 //
-// Cost of a product: about 4 m n multiplications; storage 2 m n doubles. Not thread-safe.
+// Cost of a product: about 4 m n multiplications, each pair being read twice; storage 2 (m + 1) n
+// doubles. For large n reading is all that counts, so that the change of v by one pair and its
+// product with the next are one pass. Not thread-safe.
 //
 // Reference: Nocedal, Wright: Numerical Optimization (2006), algorithm 7.4.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
 #include <Eigen/Core>
 
+#include <feldspar/base/pack.hpp>
+#include <feldspar/base/simd.hpp>
+
 namespace feldspar {
+
+namespace detail {
+
+// v += a u; returns the new v'w. Two packs of sums, so that additions do not wait for each other.
+struct AddAndMultiplyKernel {
+  FELDSPAR_ALWAYS_INLINE double operator()(double* v, double a, const double* u, const double* w,
+                                           std::size_t n) const noexcept {
+    Pack sums[2] = {broadcast(0.0), broadcast(0.0)};
+    std::size_t i = 0;
+    for (; i + 2 * kPackSize <= n; i += 2 * kPackSize)
+      for (std::size_t k = 0; k < 2; ++k) {
+        const std::size_t at = i + k * kPackSize;
+        const Pack moved = load_pack(v + at) + a * load_pack(u + at);
+        store_pack(v + at, moved);
+        sums[k] += moved * load_pack(w + at);
+      }
+    double lanes[2 * kPackSize];
+    store_pack(lanes, sums[0]);
+    store_pack(lanes + kPackSize, sums[1]);
+    double product = 0;
+    for (const double lane : lanes) product += lane;
+    for (; i < n; ++i) {
+      v[i] += a * u[i];
+      product += v[i] * w[i];
+    }
+    return product;
+  }
+};
+
+}  // namespace detail
 
 class LbfgsMemory {
  public:
@@ -29,27 +65,30 @@ class LbfgsMemory {
       : dimension_(dimension),
         capacity_(capacity),
         diagonal_(std::move(inverse_diagonal)),
-        steps_(dimension * capacity),
-        changes_(dimension * capacity),
-        curvatures_(capacity) {}
+        steps_(dimension * (capacity + 1)),
+        changes_(dimension * (capacity + 1)),
+        curvatures_(capacity + 1) {}
 
   int size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
-  // Stores the pair, in place of the oldest when full, and returns true; or returns false when its
+  // Stores the pair (vectors or expressions of them), in place of the oldest when full, and returns true; or returns false when its
   // curvature s'y is not safely positive: such a pair would spoil H. The bound is on the angle
   // between s and y, so that it means the same in all units; convex functions of condition 1e20
   // pass.
-  bool push(const Eigen::Ref<const Vector>& step, const Eigen::Ref<const Vector>& change) {
+  template <class Step, class Change>
+  bool push(const Eigen::MatrixBase<Step>& step, const Eigen::MatrixBase<Change>& change) {
     constexpr double kLeastCosine = 1e-10;
-    const double curvature = step.dot(change);
-    if (!(curvature > kLeastCosine * step.norm() * change.norm())) return false;
-    const double gamma = curvature / weighted_square(change);
+    const int next = (newest_ + 1) % n_slots();  // holds no pair in use: one slot is to spare
+    auto s = pair(steps_, next), y = pair(changes_, next);
+    s = step;
+    y = change;
+    const double curvature = s.dot(y);
+    if (!(curvature > kLeastCosine * s.norm() * y.norm())) return false;
+    const double gamma = curvature / weighted_square(y);
     if (!std::isfinite(gamma)) return false;  // squares have over- or underflowed
-    newest_ = (newest_ + 1) % capacity_;
+    newest_ = next;
     size_ = std::min(size_ + 1, capacity_);
-    pair(steps_, newest_) = step;
-    pair(changes_, newest_) = change;
     curvatures_[newest_] = curvature;
     gamma_ = gamma;
     return true;
@@ -67,7 +106,23 @@ class LbfgsMemory {
 
   // v <- H v.
   void multiply(Vector& v) const {
-    recursion(v, curvatures_, gamma_ > 0 ? gamma_ : 1.0, [](Vector&) {});
+    Vector alpha = Vector::Zero(n_slots());
+    double product = size_ > 0 ? pair(steps_, slot(0)).dot(v) : 0.0;
+    for (int age = 0; age < size_; ++age) {
+      const int i = slot(age);
+      alpha[i] = product / curvatures_[i];
+      const bool last = age + 1 == size_;
+      product = add_and_multiply(v, -alpha[i], pair(changes_, i),
+                                 last ? pair(changes_, i) : pair(steps_, slot(age + 1)));
+    }
+    apply_initial(v, gamma_ > 0 ? gamma_ : 1.0);
+    if (size_ > 0) product = pair(changes_, slot(size_ - 1)).dot(v);
+    for (int age = size_ - 1; age >= 0; --age) {
+      const int i = slot(age);
+      const double beta = product / curvatures_[i];
+      product = add_and_multiply(v, alpha[i] - beta, pair(steps_, i),
+                                 pair(changes_, age > 0 ? slot(age - 1) : i));
+    }
   }
 
   // v <- H v as if the function depended only on the coordinates where `free` is 1 (elsewhere it is
@@ -76,10 +131,10 @@ class LbfgsMemory {
   // Costs half as much again.
   void multiply_within(const Vector& free, Vector& v) const {
     const auto restrict_to_free = [&free](Vector& u) { u.array() *= free.array(); };
-    Vector curvatures = Vector::Zero(capacity_);
+    Vector curvatures = Vector::Zero(n_slots());
     for (int age = 0; age < size_; ++age) curvatures[slot(age)] = curvature_within(free, slot(age));
     restrict_to_free(v);
-    recursion(v, curvatures, gamma_within(free, curvatures), restrict_to_free);
+    recursion_within(v, curvatures, gamma_within(free, curvatures), restrict_to_free);
   }
 
  private:
@@ -91,7 +146,20 @@ class LbfgsMemory {
   }
 
   // The slot of the pair stored `age` pushes before the newest.
-  int slot(int age) const noexcept { return (newest_ - age + capacity_) % capacity_; }
+  int slot(int age) const noexcept { return (newest_ - age + n_slots()) % n_slots(); }
+  int n_slots() const noexcept { return capacity_ + 1; }
+
+  static double add_and_multiply(Vector& v, double a, const Eigen::VectorBlock<const Vector>& u,
+                                 const Eigen::VectorBlock<const Vector>& w) {
+    return run_kernel<detail::AddAndMultiplyKernel>(simd_level(), v.data(), a, u.data(), w.data(),
+                                                    static_cast<std::size_t>(v.size()));
+  }
+
+  // v <- H0 v
+  void apply_initial(Vector& v, double gamma) const {
+    v *= gamma;
+    if (diagonal_.size() > 0) v.array() *= diagonal_.array();
+  }
 
   double weighted_square(const Eigen::Ref<const Vector>& u) const {
     return diagonal_.size() > 0 ? (u.array().square() * diagonal_.array()).sum() : u.squaredNorm();
@@ -111,11 +179,12 @@ class LbfgsMemory {
     return gamma_ > 0 ? gamma_ : 1.0;
   }
 
-  // The two loops. Pairs whose curvature is not positive (restriction can do that) are passed over;
-  // `restricted` is applied after each change of v.
+  // The two loops in the free coordinates. Pairs whose curvature is not positive (restriction can do
+  // that) are passed over; `restricted` is applied after each change of v.
   template <class Restrict>
-  void recursion(Vector& v, const Vector& curvatures, double gamma, Restrict&& restricted) const {
-    Vector alpha = Vector::Zero(capacity_);
+  void recursion_within(Vector& v, const Vector& curvatures, double gamma,
+                        Restrict&& restricted) const {
+    Vector alpha = Vector::Zero(n_slots());
     for (int age = 0; age < size_; ++age) {
       const int i = slot(age);
       if (!(curvatures[i] > 0)) continue;
@@ -123,8 +192,7 @@ class LbfgsMemory {
       v -= alpha[i] * pair(changes_, i);
       restricted(v);
     }
-    v *= gamma;
-    if (diagonal_.size() > 0) v.array() *= diagonal_.array();
+    apply_initial(v, gamma);
     for (int age = size_ - 1; age >= 0; --age) {
       const int i = slot(age);
       if (!(curvatures[i] > 0)) continue;

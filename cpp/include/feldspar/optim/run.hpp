@@ -48,8 +48,14 @@ struct Iterate {
 template <SmoothObjective Objective>
 void evaluate_smooth(Objective& objective, Iterate& point) {
   point.value = objective.value_and_gradient(point.x, point.gradient);
-  if (!point.gradient.allFinite()) point.value = std::numeric_limits<double>::quiet_NaN();
-  point.gradient_norm = point.gradient.lpNorm<Eigen::Infinity>();
+  // Largest component and a look for what is not finite in one pass: x * 0 is 0 for numbers only.
+  double largest = 0, zero = 0;
+  for (const double x : point.gradient) {
+    largest = std::max(largest, std::abs(x));
+    zero += x * 0;
+  }
+  point.gradient_norm = largest;
+  if (zero != 0) point.value = std::numeric_limits<double>::quiet_NaN();
 }
 
 // Checks what the solvers are given besides the options.
