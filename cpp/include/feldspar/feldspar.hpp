@@ -81,6 +81,7 @@
 #include <feldspar/infer/enumeration.hpp>
 #include <feldspar/infer/evidence.hpp>
 #include <feldspar/infer/evidence_batch.hpp>
+#include <feldspar/infer/evidence_rows.hpp>
 #include <feldspar/infer/factor_graph.hpp>
 #include <feldspar/infer/factor_messages.hpp>
 #include <feldspar/infer/factor_neighbours.hpp>

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs, print_table
+from feldspar.cli.sources import complete_source, read_source
 from feldspar.inference import Marginals, Method
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
@@ -17,6 +19,7 @@ _EPILOG = """\b
 Example:
   feldspar query model.json --evidence smoker=yes,age=old --target cancer
   feldspar query model.json --evidence smoker=yes --map
+  feldspar query model.json --rows patients.csv --json
 """
 
 
@@ -28,14 +31,18 @@ Example:
     default="",
     help="What is known: variables by name or index, values by label or code.",
 )
+@click.option(
+    "--rows",
+    metavar="DATA",
+    shell_complete=complete_source,
+    help="Many rows of evidence instead: a file whose missing entries are asked for.",
+)
 @click.option("--target", multiple=True, help="A variable to tell of; may be repeated.  [all]")
 @click.option("--map", "most_probable", is_flag=True, help="The most probable state instead.")
 @click.option(
     "--method",
     type=click.Choice(["auto", "exact", "bp", "meanfield", "gibbs", "mcsat"]),
-    default="auto",
-    show_default=True,
-    help="How probabilities are found.",
+    help="How probabilities are found.  [auto]",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of methods that sample.")
 @click.option("--n-jobs", type=int, help="Threads. The result does not depend on it.")
@@ -43,14 +50,22 @@ Example:
 def query(
     model: Path,
     evidence: str,
+    rows: str | None,
     target: tuple[str, ...],
     most_probable: bool,
-    method: Method,
+    method: Method | None,
     seed: int,
     n_jobs: int | None,
 ) -> None:
     """Ask a model for probabilities given what is known, or for the most probable state."""
+    if rows is not None and evidence:
+        raise click.UsageError("--evidence and --rows: expected one of them")
+    if most_probable and method is not None:
+        raise click.UsageError(f"--map finds a state, --method {method} probabilities")
     network = MarkovNetwork.load(model)
+    if rows is not None:
+        _query_rows(network, rows, target, most_probable, method or "auto", seed, n_jobs)
+        return
     known = parse_evidence(network.schema, evidence)
     names = [network.schema.names[_index(network.schema, name)] for name in target]
     if most_probable:
@@ -64,11 +79,55 @@ def query(
         }
         emit(result, lambda: _show_state(result))
         return
-    options = {"random_state": seed} if method in ("auto", "gibbs", "mcsat", "meanfield") else {}
-    marginals = network.marginals(known, method, n_jobs=n_jobs, verbose=True, **options)
+    marginals = _ask(network, known, method or "auto", seed, n_jobs)
     shown = names or [n for n in network.schema.names if network.schema.index(n) not in known]
     plain = _plain(marginals, shown)
     emit(plain, lambda: _show(plain))
+
+
+def _query_rows(
+    network: MarkovNetwork,
+    source: str,
+    target: tuple[str, ...],
+    most_probable: bool,
+    method: Method,
+    seed: int,
+    n_jobs: int | None,
+) -> None:
+    """Tell of every missing entry of many rows."""
+    schema = network.schema
+    table = read_source(source, part="test", schema=schema)
+    wanted = [_index(schema, name) for name in target] or range(len(schema))
+    holes = [(r, v) for r, v in np.argwhere(table.to_numpy() < 0).tolist() if v in wanted]
+    if most_probable:
+        states = network.most_probable(table, random_state=seed, n_jobs=n_jobs)
+        codes = states.states.to_numpy()
+        entries: list[dict[str, Any]] = [
+            {"row": r, "variable": schema.names[v], "value": schema.label(v, int(codes[r, v]))}
+            for r, v in holes
+        ]
+        emit({"states": entries}, lambda: _show_entries(entries))
+        return
+    marginals = _ask(network, table, method, seed, n_jobs)
+    entries = [
+        {"row": r, "variable": schema.names[v], "value": str(label), "probability": float(chance)}
+        for r, v in holes
+        for label, chance in zip(schema.labels[v], marginals[v][r], strict=True)
+    ]
+    told = _told(marginals)
+
+    def show() -> None:
+        _show_entries(entries)
+        _show_method(told)
+
+    emit({"marginals": entries} | told, show)
+
+
+def _ask(
+    network: MarkovNetwork, evidence: object, method: Method, seed: int, n_jobs: int | None
+) -> Marginals:
+    options = {"random_state": seed} if method in ("auto", "gibbs", "mcsat", "meanfield") else {}
+    return network.marginals(evidence, method, n_jobs=n_jobs, verbose=True, **options)
 
 
 def parse_evidence(schema: Schema, text: str) -> dict[int, Any]:
@@ -100,7 +159,7 @@ def _value(schema: Schema, v: int, text: str) -> Any:
 
 
 def _plain(marginals: Marginals, names: list[str]) -> dict[str, Any]:
-    schema, diagnostics = marginals.schema, marginals.diagnostics
+    schema = marginals.schema
     return {
         "marginals": {
             name: dict(
@@ -112,9 +171,18 @@ def _plain(marginals: Marginals, names: list[str]) -> dict[str, Any]:
             )
             for name in names
         },
+        **_told(marginals),
+    }
+
+
+def _told(marginals: Marginals) -> dict[str, Any]:
+    """Return how an answer was found."""
+    diagnostics = marginals.diagnostics
+    return {
         "method": diagnostics.method,
         "reason": diagnostics.reason,
         "converged": diagnostics.converged,
+        "expected_error": diagnostics.expected_error,
         "seconds": diagnostics.seconds,
     }
 
@@ -126,8 +194,25 @@ def _show(result: dict[str, Any]) -> None:
         for place, (value, chance) in enumerate(chances.items())
     ]
     print_table(("variable", "value", "probability"), rows, text=2)
-    reason = f" ({result['reason']})" if result["reason"] else ""
-    print_pairs({"method": f"{result['method']}{reason}"})
+    _show_method(result)
+
+
+def _show_method(told: dict[str, Any]) -> None:
+    reason = f" ({told['reason']})" if told["reason"] else ""
+    print_pairs({"method": f"{told['method']}{reason}"})
+
+
+def _show_entries(entries: list[dict[str, Any]]) -> None:
+    rows = [
+        (*(entry[key] for key in ("row", "variable", "value")), *_probability(entry))
+        for entry in entries
+    ]
+    columns = ("row", "variable", "value", "probability")
+    print_table(columns[: len(rows[0]) if rows else 4], rows, text=3)
+
+
+def _probability(entry: dict[str, Any]) -> tuple[str, ...]:
+    return (f"{entry['probability']:.4f}",) if "probability" in entry else ()
 
 
 def _show_state(result: dict[str, Any]) -> None:
