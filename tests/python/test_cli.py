@@ -410,6 +410,52 @@ def test_score_with_cmll(model: str) -> None:
     assert "NCMLL" in shown.stdout
 
 
+def test_query_takes_rows(model: str) -> None:
+    Path("holes.csv").write_text("rain,wind\nyes,\n,calm\nno,gale\n")
+    network = fs.MarkovNetwork.load(model)
+    result = run_json("query", model, "--rows", "holes.csv")
+    told = {(e["row"], e["variable"], e["value"]): e["probability"] for e in result["marginals"]}
+    assert len(told) == 4
+    expected = network.marginals({"rain": "yes"})["wind"]
+    labels = network.schema.labels[1]
+    assert [told[0, "wind", label] for label in labels] == pytest.approx(expected.tolist())
+    assert result["method"] == "exact"
+    assert result["expected_error"] == 0
+    one = run_json("query", model, "--rows", "holes.csv", "--target", "rain")["marginals"]
+    assert {entry["row"] for entry in one} == {1}
+    shown = run("query", model, "--rows", "holes.csv").stdout
+    assert f"{told[0, 'wind', 'gale']:.4f}" in shown
+    states = run_json("query", model, "--rows", "holes.csv", "--map")["states"]
+    best = network.most_probable({"rain": "yes"}).state["wind"]
+    assert states[0] == {"row": 0, "variable": "wind", "value": best}
+    assert run("query", model, "--rows", "holes.csv", "--map").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "options", [("--rows", "rain.csv", "--evidence", "rain=yes"), ("--map", "--method", "gibbs")]
+)
+def test_query_refuses_options_that_contradict(model: str, options: tuple[str, ...]) -> None:
+    result = run("query", model, *options)
+    assert result.exit_code == 2
+    assert options[0] in result.stderr
+
+
+def test_score_knows_the_reverse_protocol(folder: Path) -> None:
+    terms = [([("a", 1), ("b", 1)], 1.0), ([("b", 1), ("c", 1)], -2.0), ([("c", 1)], 0.5)]
+    network = fs.MarkovNetwork.from_terms(fs.Schema([2, 2, 2], names=["a", "b", "c"]), terms)
+    network.save("chain.json")
+    Path("rows.csv").write_text("a,b,c\n1,1,0\n0,1,1\n0,0,1\n")
+    options = ("--cmll", "--groups", "3", "--method", "exact")
+    plain, reverse = (
+        run_json("score", "chain.json", "rows.csv", *options, *more)["cmll"]
+        for more in ((), ("--reverse",))
+    )
+    rows = fs.read_table("rows.csv")
+    expected = network.cmll(rows, groups=3, method="exact", reverse=True).mean
+    assert reverse == pytest.approx(expected)
+    assert reverse != pytest.approx(plain)
+
+
 # ---- score, show, convert ----
 
 

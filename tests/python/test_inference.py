@@ -1,6 +1,7 @@
 """Every method of inference against enumeration, evidence in all its forms, and bad questions."""
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import feldspar as fs
 from feldspar.evaluation import compare_scores, conditional_marginal_log_likelihood
 from feldspar.evidence import Evidence
-from feldspar.inference import Method
+from feldspar.inference import Method, automatic, methods
 
 SCHEMA = fs.Schema(
     [2, 3, 2, 2], names=["smoker", "stage", "cancer", "cough"], labels=[["no", "yes"], *[None] * 3]
@@ -304,17 +305,29 @@ def test_auto_says_how_far_a_checked_propagation_may_be_off() -> None:
     assert np.abs(found.probabilities - exact).max() <= (found.diagnostics.expected_error or 0)
 
 
-def test_auto_says_that_chains_have_not_mixed() -> None:
+def _stuck() -> fs.MarkovNetwork:
+    """Six variables that agree so strongly that no chain leaves the mode it starts in."""
     pairs = itertools.combinations(range(6), 2)
     terms: list[tuple[Any, float]] = [([(a, s), (b, s)], 4.0) for a, b in pairs for s in (0, 1)]
-    terms += [([(0, 1), (1, 0), (2, 1)], -9.0)]
-    network = fs.MarkovNetwork.from_terms(fs.Schema([2] * 6), terms)
-    found = network.marginals(max_table_entries=2)
-    if found.diagnostics.method == "gibbs":
-        assert "have not mixed" in found.diagnostics.reason
-    else:
-        assert "did not mix" in found.diagnostics.reason
-        assert found.diagnostics.expected_error is None
+    return fs.MarkovNetwork.from_terms(fs.Schema([2] * 6), terms)
+
+
+def test_auto_says_that_a_check_did_not_mix() -> None:
+    found = _stuck().marginals(max_table_entries=2)
+    assert found.diagnostics.method == "bp"
+    assert "did not mix" in found.diagnostics.reason
+    assert found.diagnostics.expected_error is None
+
+
+def test_auto_says_that_chains_have_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*arguments: Any) -> Any:
+        probabilities, diagnostics = methods.bp(*arguments)
+        return probabilities, replace(diagnostics, converged=False)
+
+    monkeypatch.setattr(automatic, "bp", fails)
+    found = _stuck().marginals(max_table_entries=2)
+    assert found.diagnostics.method == "gibbs"
+    assert "did not converge; chains have not mixed (R-hat" in found.diagnostics.reason
 
 
 def test_evidence_that_is_nothing() -> None:

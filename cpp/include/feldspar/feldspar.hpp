@@ -86,6 +86,7 @@
 #include <feldspar/infer/enumeration.hpp>
 #include <feldspar/infer/evidence.hpp>
 #include <feldspar/infer/evidence_batch.hpp>
+#include <feldspar/infer/evidence_rows.hpp>
 #include <feldspar/infer/exact_expectations.hpp>
 #include <feldspar/infer/expectation_engine.hpp>
 #include <feldspar/infer/expectation_method.hpp>

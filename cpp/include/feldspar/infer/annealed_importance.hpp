@@ -42,6 +42,7 @@
 #include <feldspar/infer/condition.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
 #include <feldspar/infer/evidence.hpp>
+#include <feldspar/infer/evidence_rows.hpp>
 #include <feldspar/infer/hidden_model.hpp>
 #include <feldspar/infer/sampled_marginals.hpp>
 #include <feldspar/model/markov_network.hpp>

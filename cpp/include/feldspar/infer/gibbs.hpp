@@ -40,6 +40,7 @@
 #include <feldspar/infer/condition.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
 #include <feldspar/infer/evidence.hpp>
+#include <feldspar/infer/evidence_rows.hpp>
 #include <feldspar/infer/hidden_model.hpp>
 #include <feldspar/infer/sampled_marginals.hpp>
 #include <feldspar/model/markov_network.hpp>
@@ -331,7 +332,7 @@ inline std::vector<std::int32_t> sample(const MarkovNetwork& network, const Evid
   const auto sweeps = static_cast<std::size_t>(options.burn_in) +
                       n_each * static_cast<std::size_t>(options.thinning);
   const HiddenModel model = hidden_models(conditioner, evidence, std::vector<std::size_t>{0})[0];
-  const std::uint64_t row_hash = detail::hash_evidence(network.schema(), evidence, 0);
+  const std::uint64_t row_hash = hash_evidence(network.schema(), evidence, 0);
   const ConditionalScores scores(
       conditioner.features(), model,
       {.visits = sweeps * n_chains, .max_table_bits = options.max_table_bits});

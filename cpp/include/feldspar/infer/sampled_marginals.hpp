@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -19,13 +18,11 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
-#include <feldspar/base/hash.hpp>
 #include <feldspar/base/parallel.hpp>
 #include <feldspar/base/stop_sign.hpp>
 #include <feldspar/base/types.hpp>
@@ -35,6 +32,7 @@
 #include <feldspar/infer/condition.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
 #include <feldspar/infer/evidence.hpp>
+#include <feldspar/infer/evidence_rows.hpp>
 #include <feldspar/infer/hidden_model.hpp>
 #include <feldspar/model/markov_network.hpp>
 
@@ -112,74 +110,6 @@ inline std::vector<std::size_t> series_offsets(const Schema& schema) {
 }
 
 namespace detail {
-
-inline std::uint64_t hash_evidence(const Schema& schema, const EvidenceView& evidence,
-                                   std::size_t row) {
-  const std::size_t n_variables = schema.n_variables();
-  std::uint64_t hash = hash_sequence(evidence.codes.subspan(row * n_variables, n_variables));
-  if (evidence.log_likelihoods.empty()) return hash;
-  const std::size_t n_values = value_offsets(schema).back();
-  for (const double x : evidence.log_likelihoods.subspan(row * n_values, n_values))
-    hash = combine_hash(hash, std::bit_cast<std::uint64_t>(x));
-  return hash;
-}
-
-// Rows of evidence, those that are the same taken together, those with the same hidden variables
-// side by side.
-class EvidenceRows {
- public:
-  struct Section {
-    std::size_t pattern;
-    std::vector<std::size_t> rows;  // no two the same
-  };
-
-  EvidenceRows(const Schema& schema, const EvidenceView& evidence);
-
-  std::size_t n_distinct() const noexcept { return n_distinct_; }
-  std::size_t original(std::size_t row) const noexcept { return original_[row]; }
-  std::uint64_t hash(std::size_t row) const noexcept { return hashes_[row]; }
-  const std::vector<Section>& sections() const noexcept { return sections_; }
-
- private:
-  static constexpr std::size_t kSectionRows = 64;
-
-  std::vector<std::uint64_t> hashes_;
-  std::vector<std::size_t> original_;  // the first row with the same evidence
-  std::size_t n_distinct_ = 0;
-  std::vector<Section> sections_;
-};
-
-inline EvidenceRows::EvidenceRows(const Schema& schema, const EvidenceView& evidence) {
-  const std::size_t n_variables = schema.n_variables();
-  const std::size_t n_rows = evidence.codes.size() / n_variables;
-  const std::size_t n_soft = evidence.log_likelihoods.size() / std::max<std::size_t>(1, n_rows);
-  const auto same = [&](std::size_t a, std::size_t b) {
-    return std::ranges::equal(evidence.codes.subspan(a * n_variables, n_variables),
-                              evidence.codes.subspan(b * n_variables, n_variables)) &&
-           std::ranges::equal(evidence.log_likelihoods.subspan(a * n_soft, n_soft),
-                              evidence.log_likelihoods.subspan(b * n_soft, n_soft));
-  };
-  std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_hash;
-  for (std::size_t r = 0; r < n_rows; ++r) {
-    hashes_.push_back(hash_evidence(schema, evidence, r));
-    auto& candidates = by_hash[hashes_[r]];
-    const auto twin = std::ranges::find_if(candidates, [&](std::size_t q) { return same(q, r); });
-    original_.push_back(twin == candidates.end() ? r : *twin);
-    if (twin != candidates.end()) continue;
-    candidates.push_back(r);
-    ++n_distinct_;
-  }
-  std::size_t pattern = 0;
-  for (auto& rows : rows_by_pattern(n_variables, evidence.codes)) {
-    std::erase_if(rows, [&](std::size_t r) { return original_[r] != r; });
-    for (std::size_t first = 0; first < rows.size(); first += kSectionRows) {
-      const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
-      const std::size_t here = std::min(kSectionRows, rows.size() - first);
-      sections_.push_back({pattern, {begin, begin + static_cast<std::ptrdiff_t>(here)}});
-    }
-    ++pattern;
-  }
-}
 
 // Calls run(features, model, row_hash, chain range, moments, stop) for every distinct row, fills
 // moments that way, and makes marginals of them.

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs, print_table
+from feldspar.cli.sources import complete_source, read_source
 from feldspar.inference import Marginals, Method
-from feldspar.io.tabular import read_table
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 
@@ -18,7 +19,7 @@ _EPILOG = """\b
 Example:
   feldspar query model.json --evidence smoker=yes,age=old --target cancer
   feldspar query model.json --evidence smoker=yes --map
-  feldspar query model.json --rows partial.csv --target cancer
+  feldspar query model.json --rows patients.csv --json
 """
 
 
@@ -32,17 +33,16 @@ Example:
 )
 @click.option(
     "--rows",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A file of partial rows instead: what is missing in each is asked for, given the rest.",
+    metavar="DATA",
+    shell_complete=complete_source,
+    help="Many rows of evidence instead: a file whose missing entries are asked for.",
 )
 @click.option("--target", multiple=True, help="A variable to tell of; may be repeated.  [all]")
 @click.option("--map", "most_probable", is_flag=True, help="The most probable state instead.")
 @click.option(
     "--method",
     type=click.Choice(["auto", "exact", "bp", "meanfield", "gibbs", "mcsat"]),
-    default="auto",
-    show_default=True,
-    help="How probabilities are found.",
+    help="How probabilities are found.  [auto]",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of methods that sample.")
 @click.option("--n-jobs", type=int, help="Threads. The result does not depend on it.")
@@ -50,23 +50,24 @@ Example:
 def query(
     model: Path,
     evidence: str,
-    rows: Path | None,
+    rows: str | None,
     target: tuple[str, ...],
     most_probable: bool,
-    method: Method,
+    method: Method | None,
     seed: int,
     n_jobs: int | None,
 ) -> None:
     """Ask a model for probabilities given what is known, or for the most probable state."""
-    network = MarkovNetwork.load(model)
     if rows is not None and evidence:
-        raise click.UsageError("give --evidence or --rows, not both.")
+        raise click.UsageError("--evidence and --rows: expected one of them")
+    if most_probable and method is not None:
+        raise click.UsageError(f"--map finds a state, --method {method} probabilities")
+    network = MarkovNetwork.load(model)
+    if rows is not None:
+        _query_rows(network, rows, target, most_probable, method or "auto", seed, n_jobs)
+        return
     known = parse_evidence(network.schema, evidence)
     names = [network.schema.names[_index(network.schema, name)] for name in target]
-    options = {"random_state": seed} if method in ("auto", "gibbs", "mcsat", "meanfield") else {}
-    if rows is not None and most_probable:
-        _complete_rows(network, rows, seed, n_jobs)
-        return
     if most_probable:
         found = network.most_probable(known, random_state=seed, n_jobs=n_jobs)
         state = {name: found.state[name] for name in names or network.schema.names}
@@ -78,72 +79,55 @@ def query(
         }
         emit(result, lambda: _show_state(result))
         return
-    if rows is not None:
-        _answer_rows(network, rows, names, method, options, n_jobs)
-        return
-    marginals = network.marginals(known, method, n_jobs=n_jobs, verbose=True, **options)
+    marginals = _ask(network, known, method or "auto", seed, n_jobs)
     shown = names or [n for n in network.schema.names if network.schema.index(n) not in known]
     plain = _plain(marginals, shown)
     emit(plain, lambda: _show(plain))
 
 
-def _answer_rows(
+def _query_rows(
     network: MarkovNetwork,
-    file: Path,
-    names: list[str],
+    source: str,
+    target: tuple[str, ...],
+    most_probable: bool,
     method: Method,
-    options: dict[str, Any],
+    seed: int,
     n_jobs: int | None,
 ) -> None:
-    """Tell the probabilities of what is missing in each row, or of the targets."""
-    table = read_table(file, schema=network.schema)
-    found = network.predict_proba(table, method, n_jobs=n_jobs, verbose=True, **options)
-    missing = table.to_numpy() < 0
+    """Tell of every missing entry of many rows."""
     schema = network.schema
-    answers = []
-    for row in range(len(table)):
-        asked = names or [name for v, name in enumerate(schema.names) if missing[row, v]]
-        answers += [
-            {"row": row, "variable": name, "value": str(label), "probability": float(chance)}
-            for name in asked
-            for label, chance in zip(
-                schema.labels[schema.index(name)], found[name][row], strict=True
-            )
+    table = read_source(source, part="test", schema=schema)
+    wanted = [_index(schema, name) for name in target] or range(len(schema))
+    holes = [(r, v) for r, v in np.argwhere(table.to_numpy() < 0).tolist() if v in wanted]
+    if most_probable:
+        states = network.most_probable(table, random_state=seed, n_jobs=n_jobs)
+        codes = states.states.to_numpy()
+        entries: list[dict[str, Any]] = [
+            {"row": r, "variable": schema.names[v], "value": schema.label(v, int(codes[r, v]))}
+            for r, v in holes
         ]
-    diagnostics = found.diagnostics
-    result = {"answers": answers, "method": diagnostics.method, "reason": diagnostics.reason}
-
-    def show() -> None:
-        columns = ("row", "variable", "value", "probability")
-        lines = [(a["row"], a["variable"], a["value"], f"{a['probability']:.4f}") for a in answers]
-        print_table(columns, lines, text=3)
-        reason = f" ({diagnostics.reason})" if diagnostics.reason else ""
-        print_pairs({"method": f"{diagnostics.method}{reason}"})
-
-    emit(result, show)
-
-
-def _complete_rows(network: MarkovNetwork, file: Path, seed: int, n_jobs: int | None) -> None:
-    """Tell the most probable completion of each row."""
-    table = read_table(file, schema=network.schema)
-    found = network.most_probable(table, random_state=seed, n_jobs=n_jobs)
-    schema, codes = network.schema, found.states.to_numpy().tolist()
-    states = [
-        {name: schema.label(v, row[v]) for v, name in enumerate(schema.names)} for row in codes
+        emit({"states": entries}, lambda: _show_entries(entries))
+        return
+    marginals = _ask(network, table, method, seed, n_jobs)
+    entries = [
+        {"row": r, "variable": schema.names[v], "value": str(label), "probability": float(chance)}
+        for r, v in holes
+        for label, chance in zip(schema.labels[v], marginals[v][r], strict=True)
     ]
-    result = {"states": states, "methods": found.methods, "proven": found.proven}
+    told = _told(marginals)
 
     def show() -> None:
-        print_table(
-            ("row", *schema.names, "proven"),
-            [
-                (i, *state.values(), "yes" if proven else "no")
-                for i, (state, proven) in enumerate(zip(states, found.proven, strict=True))
-            ],
-            text=len(schema) + 2,
-        )
+        _show_entries(entries)
+        _show_method(told)
 
-    emit(result, show)
+    emit({"marginals": entries} | told, show)
+
+
+def _ask(
+    network: MarkovNetwork, evidence: object, method: Method, seed: int, n_jobs: int | None
+) -> Marginals:
+    options = {"random_state": seed} if method in ("auto", "gibbs", "mcsat", "meanfield") else {}
+    return network.marginals(evidence, method, n_jobs=n_jobs, verbose=True, **options)
 
 
 def parse_evidence(schema: Schema, text: str) -> dict[int, Any]:
@@ -175,7 +159,7 @@ def _value(schema: Schema, v: int, text: str) -> Any:
 
 
 def _plain(marginals: Marginals, names: list[str]) -> dict[str, Any]:
-    schema, diagnostics = marginals.schema, marginals.diagnostics
+    schema = marginals.schema
     return {
         "marginals": {
             name: dict(
@@ -187,9 +171,18 @@ def _plain(marginals: Marginals, names: list[str]) -> dict[str, Any]:
             )
             for name in names
         },
+        **_told(marginals),
+    }
+
+
+def _told(marginals: Marginals) -> dict[str, Any]:
+    """Return how an answer was found."""
+    diagnostics = marginals.diagnostics
+    return {
         "method": diagnostics.method,
         "reason": diagnostics.reason,
         "converged": diagnostics.converged,
+        "expected_error": diagnostics.expected_error,
         "seconds": diagnostics.seconds,
     }
 
@@ -201,8 +194,25 @@ def _show(result: dict[str, Any]) -> None:
         for place, (value, chance) in enumerate(chances.items())
     ]
     print_table(("variable", "value", "probability"), rows, text=2)
-    reason = f" ({result['reason']})" if result["reason"] else ""
-    print_pairs({"method": f"{result['method']}{reason}"})
+    _show_method(result)
+
+
+def _show_method(told: dict[str, Any]) -> None:
+    reason = f" ({told['reason']})" if told["reason"] else ""
+    print_pairs({"method": f"{told['method']}{reason}"})
+
+
+def _show_entries(entries: list[dict[str, Any]]) -> None:
+    rows = [
+        (*(entry[key] for key in ("row", "variable", "value")), *_probability(entry))
+        for entry in entries
+    ]
+    columns = ("row", "variable", "value", "probability")
+    print_table(columns[: len(rows[0]) if rows else 4], rows, text=3)
+
+
+def _probability(entry: dict[str, Any]) -> tuple[str, ...]:
+    return (f"{entry['probability']:.4f}",) if "probability" in entry else ()
 
 
 def _show_state(result: dict[str, Any]) -> None:

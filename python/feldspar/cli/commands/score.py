@@ -37,6 +37,9 @@ Example:
     help="How CMLL divides the variables into groups.",
 )
 @click.option(
+    "--reverse", is_flag=True, help="CMLL with one group known at a time, as in Lee et al. (2007)."
+)
+@click.option(
     "--method",
     type=click.Choice(["gibbs", "exact", "bp", "meanfield", "mcsat", "auto"]),
     default="gibbs",
@@ -53,6 +56,7 @@ def score(
     cmll: bool,
     groups: int,
     split: Literal["random", "contiguous"],
+    reverse: bool,
     method: Method,
     seed: int,
     n_jobs: int | None,
@@ -81,6 +85,7 @@ def score(
             table,
             groups=groups,
             split=split,
+            reverse=reverse,
             method=method,
             random_state=seed,
             n_jobs=n_jobs,
