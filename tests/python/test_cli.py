@@ -326,6 +326,7 @@ def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
         ("dtl1", ["--kappa", "1", "--C", "1", "--min-leaf-weight", "1"]),
         ("dn2mn", ["--cpd", "logistic", "--C", "1"]),
         ("grafting", ["--scheme", "grad", "--l1", "2", "--l1", "1", "--inference", "exact"]),
+        ("grafting", ["--penalty", "l2", "--prior-sd", "1", "--min-gradient", "1", "--relearn"]),
         ("dn2mn", ["--kappa", "1", "--relearn", "--orders", "one", "--min-leaf-weight", "1"]),
     ],
 )

@@ -142,6 +142,16 @@ def test_without_l1_features_stay() -> None:
     assert limited.certificate_.violation > 0
 
 
+def test_weights_learned_anew_are_those_of_the_pseudo_likelihood() -> None:
+    valid = _chain(300, 8, seed=9)
+    learner = fs.Grafting(l1=[40.0, 10.0], relearn=True, prior_sd=1.0).fit(CHAIN, X_valid=valid)
+    network = learner.network_
+    by_hand = fs.learn_weights(network.features, CHAIN, prior_sd=1.0)
+    np.testing.assert_array_equal(network.weights, by_hand.weights)
+    assert learner.certificate_.threshold == learner.best_params_["l1"]
+    assert learner.best_params_["l1"] == 40.0  # nothing to shrink: the sparser one is better
+
+
 def test_exact_inference_that_becomes_too_wide_is_told() -> None:
     with pytest.warns(ConvergenceWarning, match="max_table_entries is 30"):
         learner = fs.Grafting(l1=2.0, inference="exact", max_table_entries=30).fit(CHAIN)
