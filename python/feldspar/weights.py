@@ -205,18 +205,16 @@ def learn_weights(
     penalties = _penalties([prior_sd], [l1])
     options = _options(max_iterations, tolerance, time_limit)
     check_on_interrupt(on_interrupt)
+    check_objective(objective)
     if objective == "pll":
         likelihood = PseudoLikelihood(features, X, sample_weight=sample_weight, n_jobs=n_jobs)
         _deduct(options, time.perf_counter() - started)
         networks = _fit(likelihood, penalties, initial_weights, options, n_jobs, verbose)
-    elif objective == "likelihood":
-        table, feature_set = table_and_features(features, X, sample_weight)
-        expectations = expectation_options(inference, random_state)
-        networks = _fit_likelihood(
-            feature_set, table, penalties, initial_weights, expectations, options, n_jobs, verbose
-        )
     else:
-        raise ValueError(f"objective must be 'pll' or 'likelihood', got {objective!r}")
+        inferred = _InferredLikelihood(
+            *table_and_features(features, X, sample_weight), inference, random_state, n_jobs
+        )
+        networks = inferred.fit(penalties, initial_weights, options, verbose)
     raise_interrupted(networks, on_interrupt)
     warn_unless_converged(networks)
     return networks[0]
@@ -228,11 +226,14 @@ def learn_weight_path(
     *,
     prior_sd: float | Sequence[float | None] | None = 1.0,
     l1: float | Sequence[float] = 0.0,
+    objective: Objective = "pll",
+    inference: Inference = "auto",
     sample_weight: npt.ArrayLike | None = None,
     initial_weights: npt.ArrayLike | None = None,
     max_iterations: int = 1000,
     tolerance: float = 1e-7,
     time_limit: float | None = None,
+    random_state: RandomState = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
     on_interrupt: OnInterrupt = "return",
@@ -259,9 +260,18 @@ def learn_weight_path(
     penalties = _penalties(prior_sd, l1)
     options = _options(max_iterations, tolerance, time_limit)
     check_on_interrupt(on_interrupt)
-    likelihood = _likelihood(features, X, sample_weight, n_jobs)
-    _deduct(options, time.perf_counter() - started)
-    networks = _fit(likelihood, penalties, initial_weights, options, n_jobs, verbose)
+    check_objective(objective)
+    if objective == "pll":
+        likelihood = _likelihood(features, X, sample_weight, n_jobs)
+        _deduct(options, time.perf_counter() - started)
+        networks = _fit(likelihood, penalties, initial_weights, options, n_jobs, verbose)
+    else:
+        if isinstance(features, PseudoLikelihood) or X is None:
+            raise TypeError("objective 'likelihood': expected features and X")
+        inferred = _InferredLikelihood(
+            *table_and_features(features, X, sample_weight), inference, random_state, n_jobs
+        )
+        networks = inferred.fit(penalties, initial_weights, options, verbose)
     raise_interrupted(networks, on_interrupt)
     warn_unless_converged(networks)
     return networks
@@ -296,7 +306,7 @@ class WeightRun:
         self._core = _core.WeightRun(
             likelihood._core,
             _penalties(prior_sd, 0.0)[0],
-            _start(likelihood.features, initial_weights),
+            _start(initial_weights, likelihood.features),
         )
         self._report: TrainingReport | None = None
 
@@ -405,6 +415,12 @@ def check_on_interrupt(on_interrupt: str) -> None:
         raise ValueError(f"on_interrupt must be 'return' or 'raise', got {on_interrupt!r}")
 
 
+def check_objective(objective: str) -> None:
+    """Refuse what cannot be maximised."""
+    if objective not in ("pll", "likelihood"):
+        raise ValueError(f"objective must be 'pll' or 'likelihood', got {objective!r}")
+
+
 def _vector(name: str, values: npt.ArrayLike, size: int) -> npt.NDArray[np.float64]:
     array = np.ascontiguousarray(values, dtype=np.float64)
     if np.shape(values) != (size,):
@@ -412,14 +428,6 @@ def _vector(name: str, values: npt.ArrayLike, size: int) -> npt.NDArray[np.float
             f"{name}: expected {size} numbers, one per feature, got shape {np.shape(values)}"
         )
     return array
-
-
-def _start(
-    features: FeatureSet, initial_weights: npt.ArrayLike | None
-) -> npt.NDArray[np.float64] | None:
-    if initial_weights is None:
-        return None
-    return _vector("initial_weights", initial_weights, len(features))
 
 
 def _fit(
@@ -430,7 +438,7 @@ def _fit(
     n_jobs: int | None,
     verbose: bool,
 ) -> list[MarkovNetwork]:
-    start = _start(likelihood.features, initial_weights)
+    start = _start(initial_weights, likelihood.features)
     threads = resolve_jobs(likelihood.n_jobs if n_jobs is None else n_jobs)
     with progress_bar("weights", shown=verbose) as progress:
         fits = _core.fit_weight_path(likelihood._core, penalties, start, options, threads, progress)
@@ -448,25 +456,49 @@ def expectation_options(inference: str, random_state: RandomState) -> _core.Expe
     return options
 
 
-def _fit_likelihood(
-    features: FeatureSet,
-    table: Table,
-    penalties: list[_core.Penalty],
-    initial_weights: npt.ArrayLike | None,
-    expectations: _core.ExpectationOptions,
-    options: _core.FitWeightsOptions,
-    n_jobs: int | None,
-    verbose: bool,
-) -> list[MarkovNetwork]:
-    started = time.perf_counter()
-    start = _start(features, initial_weights)
-    threads = resolve_jobs(n_jobs)
-    core = _core.Likelihood(features._core, core_dataset(table), expectations, threads)
-    index_seconds = time.perf_counter() - started
-    _deduct(options, index_seconds)
-    with progress_bar("weights", shown=verbose) as progress:
-        fits = _core.fit_likelihood_path(core, penalties, start, options, threads, progress)
-    return [network_of_fit(features, fit, core.total_weight, index_seconds) for fit in fits]
+class _InferredLikelihood:
+    """The likelihood of a feature set with the inference it needs."""
+
+    def __init__(
+        self,
+        table: Table,
+        features: FeatureSet,
+        inference: str,
+        random_state: RandomState,
+        n_jobs: int | None,
+    ) -> None:
+        started = time.perf_counter()
+        self._features = features
+        self._threads = resolve_jobs(n_jobs)
+        options = expectation_options(inference, random_state)
+        data = core_dataset(table)
+        self._core = _core.Likelihood(features._core, data, options, self._threads)
+        self._index_seconds = time.perf_counter() - started
+
+    def fit(
+        self,
+        penalties: list[_core.Penalty],
+        initial_weights: npt.ArrayLike | None,
+        options: _core.FitWeightsOptions,
+        verbose: bool,
+    ) -> list[MarkovNetwork]:
+        """Return a network for each penalty."""
+        _deduct(options, self._index_seconds)
+        start = _start(initial_weights, self._features)
+        with progress_bar("weights", shown=verbose) as progress:
+            fits = _core.fit_likelihood_path(
+                self._core, penalties, start, options, self._threads, progress
+            )
+        total = self._core.total_weight
+        return [network_of_fit(self._features, fit, total, self._index_seconds) for fit in fits]
+
+
+def _start(
+    initial_weights: npt.ArrayLike | None, features: FeatureSet
+) -> npt.NDArray[np.float64] | None:
+    if initial_weights is None:
+        return None
+    return _vector("initial_weights", initial_weights, len(features))
 
 
 def raise_interrupted(networks: Iterable[MarkovNetwork], on_interrupt: OnInterrupt) -> None:

@@ -151,7 +151,7 @@ TEST_CASE("belief propagation: no answer where messages do not converge, and one
 
 TEST_CASE("Gibbs samples: expectations within their errors, ratios of Z with their derivatives") {
   for (const auto& [name, network, is_forest] : small_networks(14, 0.4)) {
-    if (network.features().size() > 40) continue;
+    if (network.features().size() > 30) continue;
     CAPTURE(name);
     SampledExpectationsOptions options;
     options.n_states = 2000;

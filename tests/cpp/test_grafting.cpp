@@ -204,6 +204,7 @@ TEST_CASE("belief propagation and samples find nearly the same network") {
     GraftingOptions options = precise();
     options.weights.tolerance = 1e-7;
     options.inference.method = method;
+    options.inference.gibbs.n_states = 3000;
     const auto found = graft(data, pool, penalty, options);
     CHECK(found.stop == GraftingStop::optimum);
     CHECK(found.method == name(method));

@@ -336,6 +336,7 @@ def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
         ("dtl1", ["--kappa", "1", "--C", "1", "--min-leaf-weight", "1"]),
         ("dn2mn", ["--cpd", "logistic", "--C", "1"]),
         ("grafting", ["--scheme", "grad", "--l1", "2", "--l1", "1", "--inference", "exact"]),
+        ("grafting", ["--penalty", "l2", "--prior-sd", "1", "--min-gradient", "1", "--relearn"]),
         ("dn2mn", ["--kappa", "1", "--relearn", "--orders", "one", "--min-leaf-weight", "1"]),
     ],
 )
@@ -422,7 +423,9 @@ def test_query_takes_rows(model: str) -> None:
     assert result["method"] == "exact"
     assert result["expected_error"] == 0
     one = run_json("query", model, "--rows", "holes.csv", "--target", "rain")["marginals"]
-    assert {entry["row"] for entry in one} == {1}
+    assert [entry["row"] for entry in one] == [0, 0, 1, 1, 2, 2]  # given the rest of each row
+    expected = network.marginals({"wind": "gale"})["rain"]
+    assert [entry["probability"] for entry in one[4:]] == pytest.approx(expected.tolist())
     shown = run("query", model, "--rows", "holes.csv").stdout
     assert f"{told[0, 'wind', 'gale']:.4f}" in shown
     states = run_json("query", model, "--rows", "holes.csv", "--map")["states"]

@@ -164,35 +164,6 @@ def test_experiments_complete() -> None:
     ]
 
 
-# ---- partial rows as evidence ----
-
-
-def test_query_of_partial_rows(model: str) -> None:
-    Path("partial.csv").write_text("rain,wind\nyes,\n,calm\nno,calm\n")
-    network = fs.MarkovNetwork.load(model)
-    answers = run_json("query", model, "--rows", "partial.csv")["answers"]
-    assert [(a["row"], a["variable"]) for a in answers] == [
-        (0, "wind"),
-        (0, "wind"),
-        (1, "rain"),
-        (1, "rain"),
-    ]
-    expected = network.marginals({"rain": "yes"})["wind"]
-    assert [a["probability"] for a in answers[:2]] == pytest.approx(expected.tolist())
-    shown = run("query", model, "--rows", "partial.csv", "--target", "wind")
-    assert shown.exit_code == 0
-    assert shown.stdout.count("gale") == 3
-    states = run_json("query", model, "--rows", "partial.csv", "--map")["states"]
-    assert states[2] == {"rain": "no", "wind": "calm"}
-    assert run("query", model, "--rows", "partial.csv", "--map").exit_code == 0
-
-
-def test_query_takes_evidence_or_rows(model: str) -> None:
-    both = run("query", model, "--rows", "rain.csv", "--evidence", "rain=yes")
-    assert both.exit_code == 2
-    assert "not both" in both.stderr
-
-
 # ---- compare ----
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 import feldspar as fs
+from feldspar import _core
 
 Rows = npt.NDArray[np.int64]
 
@@ -142,6 +144,16 @@ def test_without_l1_features_stay() -> None:
     assert limited.certificate_.violation > 0
 
 
+def test_weights_learned_anew_are_those_of_the_pseudo_likelihood() -> None:
+    valid = _chain(300, 8, seed=9)
+    learner = fs.Grafting(l1=[40.0, 10.0], relearn=True, prior_sd=1.0).fit(CHAIN, X_valid=valid)
+    network = learner.network_
+    by_hand = fs.learn_weights(network.features, CHAIN, prior_sd=1.0)
+    np.testing.assert_array_equal(network.weights, by_hand.weights)
+    assert learner.certificate_.threshold == learner.best_params_["l1"]
+    assert learner.best_params_["l1"] == 40.0  # nothing to shrink: the sparser one is better
+
+
 def test_exact_inference_that_becomes_too_wide_is_told() -> None:
     with pytest.warns(ConvergenceWarning, match="max_table_entries is 30"):
         learner = fs.Grafting(l1=2.0, inference="exact", max_table_entries=30).fit(CHAIN)
@@ -153,6 +165,34 @@ def test_defaults_follow_the_number_of_rows() -> None:
     learner = fs.Grafting(scheme="grad").fit(CHAIN)
     tried = [row["l1"] for row in learner.trials_ if row["stage"] == "weights"]
     np.testing.assert_allclose(tried, np.sqrt(540) * np.array([1.0, 0.5, 0.2, 0.1, 0.05]))
+
+
+def test_ctrl_c_in_the_middle_keeps_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(stage: str, done: float, total: float, value: float) -> None:
+        if stage == "grafting" and done >= 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        "feldspar.learners.grafting.progress_bar", lambda title, shown: nullcontext(interrupt)
+    )
+    learner = fs.Grafting(l1=1.0, n_add=2)
+    with pytest.warns(UserWarning, match="interrupted; the best network so far is kept"):
+        learner.fit(CHAIN)
+    assert learner.stop_ == "interrupted"
+    assert 0 < len(_edges(learner.network_)) < 12
+    with pytest.raises(KeyboardInterrupt):
+        fs.Grafting(l1=1.0, n_add=2, on_interrupt="raise").fit(CHAIN)
+
+
+def test_defaults_are_those_of_the_core() -> None:
+    learner, core = fs.Grafting(), _core.GraftingOptions()
+    for name in ("scheme", "n_add", "anneal"):
+        assert getattr(learner, name) == getattr(core, name)
+    assert learner.inference == core.inference.method
+    assert learner.max_table_entries == core.inference.max_table_entries
+    assert learner.n_states == core.inference.n_states
+    assert learner.tolerance == core.weights.tolerance
+    assert learner.max_iterations == core.weights.max_iterations
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,7 @@
 #include <feldspar/learn/fit_weights.hpp>
 #include <feldspar/learn/generate_features.hpp>
 #include <feldspar/learn/grafting.hpp>
+#include <feldspar/learn/grafting_fit.hpp>
 #include <feldspar/learn/introduction.hpp>
 #include <feldspar/learn/l1_logistic.hpp>
 #include <feldspar/learn/l1_neighborhood.hpp>

@@ -99,7 +99,8 @@ class Grafting(MarkovLearner):
         square root of the number of rows.
     relearn : bool
         Whether to learn the weights of the features that were found anew, by the pseudo-likelihood
-        with ``prior_sd`` and without L1, which shrinks them: fewer features then do as well.
+        with ``prior_sd`` and without L1, which shrinks them: fewer features then do as well. Of
+        several values of ``prior_sd`` the largest goes with the L1 penalty.
     max_table_entries : float
         Of exact inference; where more are needed the run ends.
     n_states : int
@@ -138,10 +139,10 @@ class Grafting(MarkovLearner):
     --------
     >>> import feldspar as fs
     >>> X = [[0, 0, 0], [1, 1, 0], [1, 1, 1], [0, 0, 1], [1, 1, 0], [0, 1, 1]] * 20
-    >>> learner = fs.Grafting(l1=5.0).fit(X)
+    >>> learner = fs.Grafting(l1=12.0).fit(X)
     >>> [feature for feature in learner.network_.features if len(feature) == 2]
     [((0, 1), (1, 1))]
-    >>> learner.stop_, learner.certificate_.largest_gradient < 5.0
+    >>> learner.stop_, learner.certificate_.largest_gradient < 12.0
     ('optimum', True)
     """
 
@@ -212,28 +213,35 @@ class Grafting(MarkovLearner):
                     search.data.dataset, pool._core, penalties, options, threads, progress
                 )
         seconds = time.perf_counter() - started
-        best: _core.GraftingFit | None = None
+        self.n_inferences_ = max(fit.n_inferences for _, fit in fits)
         for _, fit in fits:
             features = FeatureSet._of_core(schema, fit.features)
             params = self._params(fit)
+            violation = None if math.isnan(fit.violation) else fit.violation
             search.add_structure_trial(
-                {**params, "stop": fit.stop, "violation": fit.violation},
+                {**params, "stop": fit.stop, "violation": violation},
                 valid_pll=None,
                 n_features=len(features),
                 seconds=seconds / len(fits),
             )
             before = search.network
-            if self.relearn and not (search.clock.is_over and before is not None):
-                search.learn_weights(features, params, self._weight_settings())
-            else:
-                with search.clock.stage("weights"):
-                    network = network_of_fit(features, fit.fit, total_weight, 0.0)
-                    search.offer(network, params, n_jobs=self.n_jobs)
-            if search.network is not before:
-                best = fit
-        assert best is not None  # the first network is always kept
-        self._keep(best)
-        self.n_inferences_ = max(fit.n_inferences for _, fit in fits)
+            try:
+                if self.relearn and not (search.clock.is_over and before is not None):
+                    search.learn_weights(features, params, self._weight_settings())
+                else:
+                    with search.clock.stage("weights"):
+                        network = network_of_fit(features, fit.fit, total_weight, 0.0)
+                        search.offer(network, params, n_jobs=self.n_jobs)
+            finally:
+                if search.network is not before:
+                    self._keep(fit)
+        if self.stop_ == "inference":
+            warnings.warn(
+                f"no more features could be introduced: {self._message}; expected a larger "
+                "penalty, another inference or more table entries",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         if any(fit.stop == "interrupted" for _, fit in fits):
             raise KeyboardInterrupt
 
@@ -243,13 +251,7 @@ class Grafting(MarkovLearner):
         )
         self.stop_ = fit.stop
         self.inference_ = fit.method
-        if fit.stop == "inference":
-            warnings.warn(
-                f"no more features could be introduced: {fit.message}; expected a larger penalty, "
-                "another inference or more table entries",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        self._message = fit.message
 
     def _pool(self, search: Search) -> FeatureSet:
         if self.features is None:
@@ -280,6 +282,8 @@ class Grafting(MarkovLearner):
         ]
         if self.penalty == "none":
             sds = [math.inf]
+        if self.relearn:  # the others are for the weights
+            sds = [max(sds)]
         return [_core.Penalty(sd, l1) for l1 in l1s for sd in sds]
 
     def _options(self, seconds: float | None, total_weight: float) -> _core.GraftingOptions:

@@ -1,12 +1,14 @@
 // The Bethe estimate of log Z and expectations by loopy belief propagation.
 //
 // Each call starts from the messages of the last one that converged. If it does not converge, it is
-// tried again from nothing with heavier damping; if that does not either, there is no answer: the
-// value of a line search would not belong to its gradient (factor_beliefs.hpp). Weights at which
-// messages do not settle are thus outside the domain, and optimizers stay inside.
+// tried again from nothing with heavier damping, and a first call also by way of weaker networks. If
+// nothing helps there is no answer: the value of a line search would not belong to its gradient
+// (factor_beliefs.hpp). Weights at which messages do not settle are thus outside the domain, and
+// optimizers stay inside.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -45,17 +47,12 @@ class BeliefExpectations final : public ExpectationEngine {
                const Execution& execution) override {
     const StopSign stop(execution, options_.max_seconds);
     const std::vector<double> all = clampable_.weights(weights);
-    const FactorGraph graph(layout_, all);
-    for (const bool again : {false, true}) {
-      Propagation<SumOfLogs> run(graph, again ? careful() : options_);
-      if (!again) messages_.start(graph, run);
-      if (run.run(stop).status != RowStatus::converged) continue;
-      messages_.keep(graph, run);
-      read_beliefs(graph, run, beliefs_);
-      std::copy_n(beliefs_.begin(), expectations.size(), expectations.begin());
-      return run.bethe_log_partition();
-    }
-    return std::numeric_limits<double>::quiet_NaN();
+    double log_partition = settle(all, options_, /*from_stored=*/true, stop);
+    if (std::isnan(log_partition)) log_partition = settle(all, careful(), false, stop);
+    if (std::isnan(log_partition) && !has_settled_) log_partition = approach(all, stop);
+    has_settled_ = has_settled_ || !std::isnan(log_partition);
+    std::copy_n(beliefs_.begin(), expectations.size(), expectations.begin());
+    return log_partition;
   }
 
   // Clamped runs that do not converge count as far as they came.
@@ -74,6 +71,30 @@ class BeliefExpectations final : public ExpectationEngine {
   }
 
  private:
+  // log Z, messages and beliefs kept; not a number if the messages do not converge.
+  double settle(std::span<const double> weights, const BeliefPropagationOptions& options,
+                bool from_stored, const StopSign& stop) {
+    const FactorGraph graph(layout_, weights);
+    Propagation<SumOfLogs> run(graph, options);
+    if (from_stored) messages_.start(graph, run);
+    if (run.run(stop).status != RowStatus::converged)
+      return std::numeric_limits<double>::quiet_NaN();
+    messages_.keep(graph, run);
+    read_beliefs(graph, run, beliefs_);
+    return run.bethe_log_partition();
+  }
+
+  // By way of weaker networks.
+  double approach(std::span<const double> weights, const StopSign& stop) {
+    std::vector<double> weaker(weights.size());
+    double log_partition = 0;
+    for (int quarter = 1; quarter <= 4 && !std::isnan(log_partition); ++quarter) {
+      for (std::size_t j = 0; j < weaker.size(); ++j) weaker[j] = 0.25 * quarter * weights[j];
+      log_partition = settle(weaker, careful(), true, stop);
+    }
+    return log_partition;
+  }
+
   BeliefPropagationOptions careful() const {
     BeliefPropagationOptions options = options_;
     options.damping = 0.5 + 0.5 * options_.damping;
@@ -85,6 +106,7 @@ class BeliefExpectations final : public ExpectationEngine {
   BeliefPropagationOptions options_;
   StoredMessages messages_;
   std::vector<double> beliefs_;
+  bool has_settled_ = false;
 };
 
 }  // namespace feldspar

@@ -53,6 +53,8 @@ class SampledExpectations final : public ExpectationEngine {
   SampledExpectations(const FeatureSet& features, const SampledExpectationsOptions& options)
       : features_(features), options_(options) {
     options.check();
+    // Networks that grow shall not meet the same numbers again and again.
+    options_.chains.seed = combine_hash(options.chains.seed, features.size());
   }
 
   std::string_view method() const noexcept override { return "gibbs"; }

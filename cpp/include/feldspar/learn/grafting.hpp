@@ -25,13 +25,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,73 +39,14 @@
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/dataset.hpp>
-#include <feldspar/feature/feature_lookup.hpp>
 #include <feldspar/feature/feature_set.hpp>
-#include <feldspar/infer/expectation_method.hpp>
 #include <feldspar/learn/fit_likelihood.hpp>
 #include <feldspar/learn/fit_weights.hpp>
+#include <feldspar/learn/grafting_fit.hpp>
 #include <feldspar/learn/introduction.hpp>
 #include <feldspar/objective/likelihood.hpp>
 
 namespace feldspar {
-
-struct GraftingOptions {
-  Introduction scheme = Introduction::gain;
-  std::size_t n_add = 10;   // features introduced at a time, at most
-  double anneal = 0.5;      // what beta is multiplied by on its way; 0: no annealing
-  double min_gradient = 0;  // least gradient of a feature to introduce without L1, in examples
-  std::size_t max_features = std::numeric_limits<std::size_t>::max();  // introduced and kept
-  FitWeightsOptions weights;  // max_seconds is for everything
-  ExpectationOptions inference;
-
-  void check() const {
-    require(n_add >= 1, "n_add must be at least 1, got ", n_add);
-    require(anneal >= 0 && anneal < 1, "anneal must be at least 0 and below 1, got ", anneal);
-    require(min_gradient >= 0, "min_gradient must not be negative, got ", min_gradient);
-    weights.check();
-    inference.check();
-  }
-};
-
-enum class GraftingStop : std::uint8_t {
-  optimum,       // no inactive feature's gradient is beyond the threshold
-  max_features,  // as many as allowed
-  inference,     // the method has no answer for more
-  time_limit,
-  interrupted,
-};
-
-constexpr std::string_view name(GraftingStop stop) noexcept {
-  switch (stop) {
-    case GraftingStop::optimum:
-      return "optimum";
-    case GraftingStop::max_features:
-      return "max_features";
-    case GraftingStop::inference:
-      return "inference";
-    case GraftingStop::time_limit:
-      return "time_limit";
-    case GraftingStop::interrupted:
-      return "interrupted";
-  }
-  return "unknown";
-}
-
-struct GraftingFit {
-  FeatureSet features;  // single values first, then those introduced, with L1 without the zeros
-  WeightFit fit;        // weights of these
-  GraftingStop stop = GraftingStop::optimum;
-  std::string message;  // what the inference could not do
-  double threshold = 0;
-  // Over the inactive features: the largest gradient and by how much it is beyond the threshold; not
-  // a number where the run ended before they were computed.
-  double largest_gradient = std::numeric_limits<double>::quiet_NaN();
-  double violation = std::numeric_limits<double>::quiet_NaN();
-  std::size_t n_inactive = 0;
-  std::string method;    // of inference, at the end
-  int n_rounds = 0;      // so far, for all penalties together
-  int n_inferences = 0;  // for weights, so far
-};
 
 // X_v = a for all non-zero values a of all variables.
 inline FeatureSet single_values(const Schema& schema) {
@@ -146,6 +85,11 @@ class GraftingRun {
   void introduce(const std::vector<FeatureId>& chosen);
   void drop_zeros();
   void rebuild();
+  struct Part {
+    std::vector<FeatureId> active;
+    std::vector<double> weights;  // of the single values, then of these
+  };
+  Part nonzero_part() const;
   FeatureSet features_of(std::span<const FeatureId> active) const;
   Eigen::VectorXd l1_factors() const;
   double threshold(const Penalty& penalty) const {
@@ -226,9 +170,11 @@ inline bool GraftingRun::advance(const Penalty& penalty) {
     return go_to(penalty) == End::done;
   } catch (const Interrupted&) {
     if (!fit_) throw;
-    stop_ = GraftingStop::interrupted;
-    return false;
+    stop_for(GraftingStop::interrupted);
+  } catch (const InvalidInput& error) {  // no inference for the features: see rebuild()
+    stop_for(GraftingStop::inference, error.what());
   }
+  return false;
 }
 
 inline GraftingRun::End GraftingRun::go_to(const Penalty& penalty) {
@@ -264,11 +210,7 @@ inline GraftingRun::End GraftingRun::work_at(const Penalty& penalty, double tole
     if (chosen.empty()) return End::done;
     if (active_.size() >= options_.max_features) return stop_for(GraftingStop::max_features);
     chosen.resize(std::min(chosen.size(), options_.max_features - active_.size()));
-    try {
-      introduce(chosen);
-    } catch (const InvalidInput& error) {
-      return stop_for(GraftingStop::inference, error.what());
-    }
+    introduce(chosen);
   }
 }
 
@@ -286,7 +228,7 @@ inline GraftingRun::End GraftingRun::fit(const Penalty& penalty, double toleranc
     fit_ = std::move(fit);
   } catch (const NumericalFailure&) {
     return stop_for(GraftingStop::inference,
-                    "inference has no answer at the weights to start from");
+                    "messages do not converge at the weights to start from");
   }
   switch (fit_->run.status) {
     case Status::interrupted:
@@ -362,42 +304,39 @@ inline void GraftingRun::introduce(const std::vector<FeatureId>& chosen) {
       Eigen::VectorXd::Zero(static_cast<Eigen::Index>(singles_.size() + active_.size())));
 }
 
-// Active features of weight 0 become inactive.
-inline void GraftingRun::drop_zeros() {
-  std::vector<FeatureId> kept;
-  std::vector<double> weights(weights_.data(), weights_.data() + singles_.size());
+// The active features whose weights are not 0.
+inline GraftingRun::Part GraftingRun::nonzero_part() const {
+  Part part{{}, {weights_.data(), weights_.data() + singles_.size()}};
   for (std::size_t k = 0; k < active_.size(); ++k) {
     const double weight = weights_[static_cast<Eigen::Index>(singles_.size() + k)];
-    if (weight == 0) {
-      inactive_.push_back(active_[k]);
-      continue;
-    }
-    kept.push_back(active_[k]);
-    weights.push_back(weight);
+    if (weight == 0) continue;
+    part.active.push_back(active_[k]);
+    part.weights.push_back(weight);
   }
-  if (kept.size() == active_.size()) return;
-  active_ = std::move(kept);
+  return part;
+}
+
+// The others become inactive.
+inline void GraftingRun::drop_zeros() {
+  Part kept = nonzero_part();
+  if (kept.active.size() == active_.size()) return;
+  for (const FeatureId j : active_)
+    if (std::ranges::find(kept.active, j) == kept.active.end()) inactive_.push_back(j);
   std::ranges::sort(inactive_);
-  weights_ =
-      Eigen::Map<const Eigen::VectorXd>(weights.data(), static_cast<Eigen::Index>(weights.size()));
+  active_ = std::move(kept.active);
+  weights_ = Eigen::Map<const Eigen::VectorXd>(kept.weights.data(),
+                                               static_cast<Eigen::Index>(kept.weights.size()));
   chances_.clear();
   rebuild();
 }
 
 inline GraftingFit GraftingRun::result() const {
   GraftingFit result;
-  const bool sparse = fit_ && fit_->penalty.l1 > 0;
-  std::vector<FeatureId> kept;
-  std::vector<double> weights(weights_.data(), weights_.data() + singles_.size());
-  for (std::size_t k = 0; k < active_.size(); ++k) {
-    const double weight = weights_[static_cast<Eigen::Index>(singles_.size() + k)];
-    if (sparse && weight == 0) continue;
-    kept.push_back(active_[k]);
-    weights.push_back(weight);
-  }
-  result.features = features_of(kept);
+  Part part{active_, {weights_.data(), weights_.data() + weights_.size()}};
+  if (fit_ && fit_->penalty.l1 > 0) part = nonzero_part();
+  result.features = features_of(part.active);
   if (fit_) result.fit = *fit_;
-  result.fit.weights = std::move(weights);
+  result.fit.weights = std::move(part.weights);
   result.stop = stop_;
   result.message = message_;
   result.threshold = threshold_;

@@ -14,6 +14,7 @@ from feldspar.cli.sources import complete_source, read_source
 from feldspar.inference import Marginals, Method
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
+from feldspar.table import Table
 
 _EPILOG = """\b
 Example:
@@ -35,7 +36,8 @@ Example:
     "--rows",
     metavar="DATA",
     shell_complete=complete_source,
-    help="Many rows of evidence instead: a file whose missing entries are asked for.",
+    help="Many rows of evidence instead: a file whose missing entries, or in each row the "
+    "--target, are asked for.",
 )
 @click.option("--target", multiple=True, help="A variable to tell of; may be repeated.  [all]")
 @click.option("--map", "most_probable", is_flag=True, help="The most probable state instead.")
@@ -94,11 +96,17 @@ def _query_rows(
     seed: int,
     n_jobs: int | None,
 ) -> None:
-    """Tell of every missing entry of many rows."""
+    """Tell of every missing entry of many rows or, in each of them, of the targets."""
     schema = network.schema
     table = read_source(source, part="test", schema=schema)
-    wanted = [_index(schema, name) for name in target] or range(len(schema))
-    holes = [(r, v) for r, v in np.argwhere(table.to_numpy() < 0).tolist() if v in wanted]
+    if target:
+        codes = table.to_numpy()
+        wanted = [_index(schema, name) for name in target]
+        codes[:, wanted] = -1  # what a row says of them is not looked at
+        table = Table.from_array(codes, schema=schema)
+        holes = [(r, v) for r in range(len(table)) for v in wanted]
+    else:
+        holes = [(r, v) for r, v in np.argwhere(table.to_numpy() < 0).tolist()]
     if most_probable:
         states = network.most_probable(table, random_state=seed, n_jobs=n_jobs)
         codes = states.states.to_numpy()

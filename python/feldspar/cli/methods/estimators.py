@@ -94,7 +94,7 @@ _BASE = click.Option(
     help="The base states to average over.  [marginals]",
 )
 _RELEARN = click.Option(
-    ["--relearn"], is_flag=True, default=None, help="Learn the weights anew after the conversion."
+    ["--relearn"], is_flag=True, default=None, help="Learn the weights anew after the structure."
 )
 _SCHEME = click.Option(
     ["--scheme"],
@@ -118,7 +118,6 @@ _N_ADD = click.Option(
 _MAX_FEATURES = click.Option(
     ["--max-features"], type=click.IntRange(min=1), help="Features introduced at most.  [no limit]"
 )
-_GRAFTING = (_SCHEME, _PENALTY, L1, _INFERENCE, _N_ADD, _MAX_FEATURES)
 _ALPHA = click.Option(
     ["--alpha"],
     type=click.FloatRange(min=0),
@@ -168,6 +167,36 @@ _ADDITIONS = click.Option(
     type=click.IntRange(min=1),
     multiple=True,
     help=f"Most features that a round adds. {_SEVERAL}  [10]",
+)
+_ANNEAL = click.Option(
+    ["--anneal"],
+    type=click.FloatRange(min=0, max=1, max_open=True),
+    help="What grafting multiplies the L1 penalty by on its way down; 0: no way.  [0.5]",
+)
+_MIN_GRADIENT = click.Option(
+    ["--min-gradient"],
+    type=click.FloatRange(min=0),
+    help="Least gradient, in rows, of a feature to introduce without L1.  "
+    "[half the square root of the rows]",
+)
+_MAX_TABLE_ENTRIES = click.Option(
+    ["--max-table-entries"], type=click.FloatRange(min=1), help="Of exact inference.  [2**22]"
+)
+_N_STATES = click.Option(
+    ["--n-states"], type=click.IntRange(min=1), help="Gibbs samples for one estimate.  [10000]"
+)
+_GRAFTING = (
+    _SCHEME,
+    _PENALTY,
+    L1,
+    _INFERENCE,
+    _N_ADD,
+    _MAX_FEATURES,
+    _ANNEAL,
+    _MIN_GRADIENT,
+    _RELEARN,
+    _MAX_TABLE_ENTRIES,
+    _N_STATES,
 )
 _TREES = (_KAPPA, _MIN_LEAF_WEIGHT, _LEAF_PRIOR)
 _BOTTOM_UP = (
