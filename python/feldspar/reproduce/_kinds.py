@@ -145,7 +145,14 @@ def run_conversions(unit: Unit, context: Context) -> Outcome:
         network = source.to_markov(orders=orders, base=base)
         score = pseudo_log_likelihood(network, data.test, n_jobs=context.n_jobs)
         loss[title] = own.normalized - score.normalized
-    return Outcome({"dependency_npll": own.normalized, "npll_lost": loss})
+    return Outcome(
+        {
+            "dependency_npll": own.normalized,
+            "npll_lost": loss,
+            "best_params": plain_settings(source.best_params_),
+            "seconds": dict(source.fit_seconds_),
+        }
+    )
 
 
 def run_recovery(unit: Unit, context: Context) -> Outcome:
