@@ -326,7 +326,7 @@ def test_what_a_limit_cut_short_is_marked(tmp_path: Path) -> None:
     assert [cell.is_limited for cell in found.cells] == [True, False]
     text = experiment_markdown(found)
     assert "| 5.000* | 5.000 |" in text
-    assert "time limit was over" in text
+    assert "stopped by its time limit" in text
     assert fs.__version__ in runner.origins()[0]
 
 
