@@ -254,7 +254,7 @@ def compare_learners(
     >>> learners = {"trees": fs.DN2MN(kappa=0.01), "regressions": fs.DN2MN(cpd="logistic", C=0.05)}
     >>> found = compare_learners(learners, digits.train, X_valid=digits.valid, X_test=digits.test)
     >>> found.best.name
-    'regressions'
+    'trees'
     """
     data = ComparisonData.of(name, X, X_valid, X_test, seed=seed)
     contenders = []
