@@ -66,8 +66,11 @@ bench: $(STAMPS)/dev-tools  ## build and run the C++ benchmarks (bench/README.md
 	@for program in build/bench/bench/cpp/bench_*; do \
 	  if [ -f "$$program" ]; then echo "== $$program"; "$$program" || exit 1; fi; done
 
-docs: $(STAMPS)/package $(STAMPS)/dev-tools  ## check the pages: every example runs, every link leads somewhere
+docs: $(STAMPS)/package $(STAMPS)/dev-tools  ## build the pages, warnings being errors, and run every example in them
+	$(PIP) install --quiet --group docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
 	$(BIN)/python -m pytest tests/python/test_docs.py $(PYTEST_ARGS)
+	@echo "build/docs/index.html"
 
 # Built in isolation, as a user's pip would: this proves the list of build requirements complete.
 wheel: $(STAMPS)/venv  ## build the wheel and try it in an empty environment

@@ -94,6 +94,25 @@ void bind_fit(py::module_& m) {
         return history;
       });
 
+  py::class_<WeightRun<PseudoLikelihood>>(m, "WeightRun",
+                                          "Weight learning that can be taken further.")
+      .def(py::init([](PseudoLikelihood& likelihood, const Penalty& penalty,
+                       const std::optional<Array<double>>& initial) {
+             return std::make_unique<WeightRun<PseudoLikelihood>>(likelihood, penalty,
+                                                                  view(initial));
+           }),
+           py::arg("likelihood"), py::arg("penalty"), py::arg("initial").noconvert(),
+           py::keep_alive<1, 2>())
+      .def(
+          "advance",
+          [](WeightRun<PseudoLikelihood>& run, const FitWeightsOptions& options, int n_threads,
+             py::object progress) {
+            return run_watched(n_threads, std::move(progress), [&](const Execution& execution) {
+              return run.advance(options, execution);
+            });
+          },
+          py::arg("options"), py::arg("n_threads"), py::arg("progress"));
+
   m.def(
       "fit_weight_path",
       [](PseudoLikelihood& likelihood, const std::vector<Penalty>& penalties,

@@ -17,12 +17,14 @@ void bind_dependency_network(py::module_& m);
 void bind_errors(py::module_& m);
 void bind_features(py::module_& m);
 void bind_generate(py::module_& m);
+void bind_grafting(py::module_& m);
 void bind_inference(py::module_& m);
 void bind_l1(py::module_& m);
 void bind_network(py::module_& m);
 void bind_optim(py::module_& m);
 void bind_trees(py::module_& m);
 void bind_sampling(py::module_& m);
+void bind_search(py::module_& m);
 void bind_weights(py::module_& m);
 
 }  // namespace feldspar::bindings

@@ -17,5 +17,7 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_trees(m);
   bind_sampling(m);
   bind_weights(m);
+  bind_grafting(m);
+  bind_search(m);
   bind_l1(m);
 }

@@ -37,23 +37,32 @@ from feldspar.weights import PseudoLikelihood, learn_weight_path, learn_weights
 
 if TYPE_CHECKING:
     from feldspar.learners import (
+        BLM,
         DN2MN,
+        DTBLM,
         DTL1,
         DTSL,
         DependencyNetwork,
         EdgeStability,
+        Grafting,
+        GraftingCertificate,
         L1Neighborhood,
+        TopDown,
         stability_selection,
     )
 
 __all__ = [
+    "BLM",
     "DN2MN",
+    "DTBLM",
     "DTL1",
     "DTSL",
     "Conditionals",
     "DependencyNetwork",
     "EdgeStability",
     "FeatureSet",
+    "Grafting",
+    "GraftingCertificate",
     "L1Neighborhood",
     "Marginals",
     "MarkovNetwork",
@@ -62,6 +71,7 @@ __all__ = [
     "Schema",
     "Split",
     "Table",
+    "TopDown",
     "TrainingReport",
     "TunedWeights",
     "__version__",
@@ -80,12 +90,17 @@ __all__ = [
 # Learners are scikit-learn estimators, and scikit-learn takes longer to import than all the rest.
 _LEARNERS = frozenset(
     {
+        "BLM",
         "DN2MN",
+        "DTBLM",
         "DTL1",
         "DTSL",
         "DependencyNetwork",
         "EdgeStability",
+        "Grafting",
+        "GraftingCertificate",
         "L1Neighborhood",
+        "TopDown",
         "stability_selection",
     }
 )

@@ -41,6 +41,9 @@ FlatTerms: TypeAlias = tuple[VariableArray, OffsetArray, FlatConjunctions, Float
 Status: TypeAlias = Literal[
     "converged", "stalled", "max_iterations", "max_evaluations", "time_limit", "interrupted"
 ]
+GraftingStop: TypeAlias = Literal[
+    "optimum", "max_features", "inference", "time_limit", "interrupted"
+]
 SamplingStatus: TypeAlias = Literal["finished", "time_limit", "interrupted"]
 RowStatus: TypeAlias = Literal["not_done", "time_limit", "max_iterations", "converged"]
 Schedule: TypeAlias = Literal["synchronous", "residual"]
@@ -370,6 +373,14 @@ class WeightFit:
     @property
     def history(self) -> list[tuple[int, float, float]]: ...
 
+class WeightRun:
+    def __init__(
+        self, likelihood: PseudoLikelihood, penalty: Penalty, initial: FloatArray | None
+    ) -> None: ...
+    def advance(
+        self, options: FitWeightsOptions, n_threads: int, progress: Progress | None
+    ) -> WeightFit: ...
+
 def fit_weight_path(
     likelihood: PseudoLikelihood,
     penalties: list[Penalty],
@@ -378,6 +389,161 @@ def fit_weight_path(
     n_threads: int,
     progress: Progress | None,
 ) -> list[WeightFit]: ...
+
+class ExpectationOptions:
+    def __init__(self) -> None: ...
+    method: str
+    max_table_entries: float
+    automatic_table_entries: float
+    bp: BeliefPropagationOptions
+    n_states: int
+    seed: int
+
+class Likelihood:
+    def __init__(
+        self, features: FeatureSet, data: Dataset, options: ExpectationOptions, n_threads: int
+    ) -> None: ...
+    def value_and_gradient(
+        self, weights: FloatArray, n_threads: int
+    ) -> tuple[float, FloatArray]: ...
+    @property
+    def total_weight(self) -> float: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def n_inferences(self) -> int: ...
+    @property
+    def n_failures(self) -> int: ...
+
+def fit_likelihood_path(
+    likelihood: Likelihood,
+    penalties: list[Penalty],
+    initial: FloatArray | None,
+    options: FitWeightsOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> list[WeightFit]: ...
+
+class GraftingOptions:
+    def __init__(self) -> None: ...
+    scheme: str
+    n_add: int
+    anneal: float
+    min_gradient: float
+    max_features: int
+    weights: FitWeightsOptions
+    inference: ExpectationOptions
+
+class GraftingFit:
+    @property
+    def features(self) -> FeatureSet: ...
+    @property
+    def fit(self) -> WeightFit: ...
+    @property
+    def stop(self) -> GraftingStop: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def largest_gradient(self) -> float: ...
+    @property
+    def violation(self) -> float: ...
+    @property
+    def n_inactive(self) -> int: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def n_rounds(self) -> int: ...
+    @property
+    def n_inferences(self) -> int: ...
+
+# Each with the place of its penalty.
+def learn_by_grafting(
+    data: Dataset,
+    pool: FeatureSet,
+    penalties: list[Penalty],
+    options: GraftingOptions,
+    n_threads: int,
+    progress: Progress | None,
+) -> list[tuple[int, GraftingFit]]: ...
+
+class DistanceKind(enum.Enum):
+    value_difference = ...
+    hamming = ...
+
+class BottomUpOptions:
+    def __init__(self) -> None: ...
+    alpha: float
+    neighbors: list[float]
+    distance: DistanceKind
+    power: int
+    relearn_every: int
+    prior_sd: float
+
+class BottomUpState:
+    def __init__(
+        self,
+        features: FeatureSet,
+        weights: FloatArray,
+        n_fixed: int,
+        next: int,
+        changed: bool,
+        round: int,
+        n_changes: int,
+    ) -> None: ...
+    @staticmethod
+    def start(features: FeatureSet, weights: FloatArray | None) -> BottomUpState: ...
+    @property
+    def features(self) -> FeatureSet: ...
+    @property
+    def weights(self) -> FloatArray: ...
+    @property
+    def n_fixed(self) -> int: ...
+    @property
+    def next(self) -> int: ...
+    @property
+    def changed(self) -> bool: ...
+    @property
+    def round(self) -> int: ...
+    @property
+    def n_changes(self) -> int: ...
+
+SearchStatus: TypeAlias = Literal["advanced", "finished", "time_limit", "interrupted"]
+
+class BottomUpSearch:
+    def __init__(
+        self, data: Dataset, start: BottomUpState, options: BottomUpOptions, n_threads: int
+    ) -> None: ...
+    def learn_weights(
+        self, max_sweeps: int, max_seconds: float, n_threads: int, progress: Progress | None
+    ) -> SearchStatus: ...
+    def advance(
+        self, max_seconds: float, n_threads: int, progress: Progress | None
+    ) -> SearchStatus: ...
+    def state(self) -> BottomUpState: ...
+    def score(self) -> float: ...
+
+def example_features(data: Dataset, positive: bool) -> FeatureSet: ...
+
+class TopDownOptions:
+    def __init__(self) -> None: ...
+    alpha: float
+    additions: int
+    prior_sd: float
+    weights: FitWeightsOptions
+
+class TopDownSearch:
+    def __init__(self, data: Dataset, options: TopDownOptions) -> None: ...
+    def advance(
+        self, max_seconds: float, n_threads: int, progress: Progress | None
+    ) -> SearchStatus: ...
+    @property
+    def features(self) -> FeatureSet: ...
+    @property
+    def weights(self) -> FloatArray: ...
+    @property
+    def n_rounds(self) -> int: ...
 
 # By size, then by threshold.
 def generate_features(

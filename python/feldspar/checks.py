@@ -10,7 +10,9 @@ that is quick on a hundred rows.
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -86,6 +88,17 @@ def check_scikit_learn(learner: Learner) -> None:
         check_estimator(
             quick(learner, 1), expected_failed_checks=dict(EXPECTED_FAILED_CHECKS), on_skip=None
         )
+
+
+def check_documentation(learner: Learner) -> None:
+    """`help` tells of every parameter, and has an example."""
+    text = inspect.getdoc(type(learner)) or ""
+    _, _, described = text.partition("Parameters\n----------\n")
+    names = re.findall(r"^([\w, ]+) :|^([\w, ]+)$", described, re.MULTILINE)
+    told = {name.strip() for pair in names for group in pair for name in group.split(",")}
+    silent = [name for name in learner.get_params(deep=False) if name not in told]
+    assert not silent, f"the docstring does not describe {', '.join(silent)}"
+    assert ">>> " in described, "the docstring has an example"
 
 
 def check_what_a_fit_leaves(learner: Learner) -> None:
@@ -281,13 +294,19 @@ def check_interruption(learner: Learner) -> None:
     """Ctrl-C keeps the best network so far, or raises if that was asked for."""
     if not isinstance(learner, MarkovLearner):
         return
-    offer = Search.offer
 
-    def interrupted(self: Search, *args: Any, **kwargs: Any) -> None:
-        offer(self, *args, **kwargs)
-        raise KeyboardInterrupt
+    def interrupting(method: Callable[..., Any]) -> Callable[..., Any]:
+        def interrupted(*args: Any, **kwargs: Any) -> None:
+            method(*args, **kwargs)
+            raise KeyboardInterrupt
 
-    with mock.patch.object(Search, "offer", interrupted):
+        return interrupted
+
+    # After whichever of the two gives the first network.
+    with (
+        mock.patch.object(Search, "offer", interrupting(Search.offer)),
+        mock.patch.object(Search, "learn_weights", interrupting(Search.learn_weights)),
+    ):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = clone(learner).set_params(on_interrupt="return").fit(_rows(100, 1))
@@ -299,6 +318,7 @@ def check_interruption(learner: Learner) -> None:
 
 CHECKS: tuple[Check, ...] = (
     check_scikit_learn,
+    check_documentation,
     check_what_a_fit_leaves,
     check_not_fitted,
     check_copies,

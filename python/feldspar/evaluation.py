@@ -13,7 +13,7 @@ from feldspar._random import RandomState, core_seed, generator
 from feldspar.conditionals import ConditionalModel, check_weight_left
 from feldspar.evidence import UNKNOWN
 from feldspar.features import core_codes
-from feldspar.inference import Method, marginals
+from feldspar.inference import Marginals, Method, marginals
 from feldspar.schema import Schema
 from feldspar.table import Table
 
@@ -157,12 +157,22 @@ def conditional_marginal_log_likelihood(
             verbose=verbose,
             **options,
         )
+        _check_finished(found)
         observed = found.probabilities[
             np.arange(len(table))[:, None], first_value[hidden] + codes[:, hidden]
         ]
         with np.errstate(divide="ignore"):  # plain counts without smoothing may say 0
             total += np.log(observed).sum(axis=1)
     return _score(total / (len(parts) - 1 if reverse else 1), table)
+
+
+def _check_finished(found: Marginals) -> None:
+    """A score needs all rows: part of the marginals is no part of a score."""
+    status = found.diagnostics.status
+    if status == "interrupted":
+        raise KeyboardInterrupt
+    if status == "time_limit":
+        raise TimeoutError("the time limit was over before all rows of a group were done")
 
 
 def _groups(

@@ -21,7 +21,14 @@ from feldspar.features import FeatureSet, core_dataset
 from feldspar.schema import listing
 from feldspar.table import Table
 
-__all__ = ["MissingValuesWarning", "complete_rows", "known_terms", "pseudo_likelihood"]
+__all__ = [
+    "MissingValuesWarning",
+    "complete_rows",
+    "gaps",
+    "is_complete",
+    "known_terms",
+    "pseudo_likelihood",
+]
 
 
 class MissingValuesWarning(UserWarning):
@@ -36,11 +43,17 @@ def gaps(table: Table) -> str:
     return f"missing values in {len(columns)} {noun}: {listing(columns)}"
 
 
+def is_complete(table: Table) -> npt.NDArray[np.bool_]:
+    """Return which rows have no gaps, and count."""
+    complete: npt.NDArray[np.bool_] = ~(table.codes < 0).any(axis=1) & (table.weights > 0)
+    return complete
+
+
 def complete_rows(table: Table, name: str = "X") -> Table:
     """Return the rows without gaps; refuse a table that has none."""
     if not table.has_missing:
         return table
-    complete = ~(table.codes < 0).any(axis=1) & (table.weights > 0)
+    complete = is_complete(table)
     if not complete.any():
         raise ValueError(
             f"{name}: none of the {len(table)} rows is complete; {gaps(table)}; expected complete "

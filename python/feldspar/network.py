@@ -164,8 +164,8 @@ class MarkovNetwork(ConditionalModel):
         method : str
             ``"exact"`` (junction tree; refused where its tables are too large), ``"bp"`` (loopy
             belief propagation), ``"meanfield"``, ``"gibbs"`` or ``"mcsat"``; ``"auto"`` is exact
-            where that is cheap, else BP if it converges, else Gibbs, and says so in the
-            diagnostics.
+            where that is cheap, else BP if it converges and a short Gibbs run does not contradict
+            it, else Gibbs; the diagnostics tell what it chose, why, and what error to expect.
         time_limit : float, optional
             Seconds; rows that are not done then are told in the diagnostics, with a warning.
         n_jobs : int, optional
@@ -238,6 +238,8 @@ class MarkovNetwork(ConditionalModel):
         holes = codes < 0
         if holes.any():
             found = self.marginals(table, method, **options)
+            # Rows that a time limit left undone stay as they are.
+            holes &= ~np.isnan(found.probabilities).any(axis=1, keepdims=True)
             for v in range(len(self.schema)):
                 codes[holes[:, v], v] = np.argmax(found[v][holes[:, v]], axis=1)
         filled = Table._of_parts(codes, self.schema, table._weights)
@@ -343,7 +345,7 @@ class MarkovNetwork(ConditionalModel):
     ) -> Table:
         """Draw samples by Gibbs sampling, with what is known held fixed.
 
-        Samples come chain by chain, those of one chain in the order in which they were drawn, as a
+        Sample ``i`` comes from chain ``i % n_chains``: neighbours are independent. They come as a
         table; ``sample(...).to_frame("polars")`` is a frame of a library's choice, with labels.
 
         Parameters

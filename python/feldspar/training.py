@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ class TrainingReport:
     message : str
         The same in a sentence.
     objective : float
-        What was maximised, per example: mean PLL less penalties; NaN for the members of a path
-        that an interruption left no time to begin.
+        What was maximised, per example: mean PLL (or log-likelihood) less penalties; NaN for the
+        members of a path that an interruption left no time to begin.
     gradient_norm : float
         Largest component of the objective's gradient (with L1: of its smallest subgradient); NaN
         after an interruption, which leaves no time to compute it.
@@ -53,6 +53,22 @@ class TrainingReport:
     def converged(self) -> bool:
         """Whether the optimum was reached to within the tolerance."""
         return self.status == "converged"
+
+    def after(self, earlier: TrainingReport | None) -> TrainingReport:
+        """Return the report of an earlier run and this one, which went on from it, as one."""
+        if earlier is None:
+            return self
+        history = tuple(
+            (earlier.iterations + step, objective, earlier.seconds + at)
+            for step, objective, at in self.history[1:]  # the start is where the other ended
+        )
+        return replace(
+            self,
+            iterations=earlier.iterations + self.iterations,
+            evaluations=earlier.evaluations + self.evaluations,
+            seconds=earlier.seconds + self.seconds,
+            history=earlier.history + history,
+        )
 
     def describe(self) -> str:
         """Return one line for people."""

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from feldspar._arrays import Codes
 from feldspar._columns import Columns, columns_from
 from feldspar._cuts import STRATEGIES, Floats, interval_labels, interval_of, threshold_cut
+from feldspar._frames import is_frame
 from feldspar.schema import Labels, Schema, listing
 from feldspar.table import Table
 
@@ -30,6 +31,13 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     """What both transformers share: cuts for some columns, labels for the others."""
 
     columns: Sequence[str | int] | None
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags: gaps are welcome, and what comes out is a table of its own types."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
 
     def fit(self, X: object, y: object = None) -> Self:
         """Find the cuts of the columns that need some, and the labels of the others.
@@ -68,6 +76,12 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         """
         check_is_fitted(self)
         source = columns_from(X)
+        if len(source.names) != self.n_features_in_ and not is_frame(X):
+            # The wording is the one that scikit-learn's estimator checks look for.
+            raise ValueError(
+                f"X has {len(source.names)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
         if set(source.names) != set(self.schema_.names):
             raise ValueError(
                 f"expected the columns {listing(self.schema_.names)}, got {listing(source.names)}"

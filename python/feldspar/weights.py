@@ -14,7 +14,8 @@ import numpy.typing as npt
 from feldspar import _core
 from feldspar._jobs import resolve_jobs
 from feldspar._progress import progress_bar
-from feldspar.features import Conjunction, FeatureSet, core_float, core_int
+from feldspar._random import RandomState, core_seed
+from feldspar.features import Conjunction, FeatureSet, core_dataset, core_float, core_int
 from feldspar.missing import pseudo_likelihood
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 OnInterrupt = Literal["return", "raise"]
+Objective = Literal["pll", "likelihood"]
+Inference = Literal["auto", "exact", "bp", "gibbs"]
 
 # What the optimizer gets where the index has used up the time limit: it stops at its first look at
 # the clock, and the result says why.
@@ -128,19 +131,23 @@ def learn_weights(
     *,
     prior_sd: float | None = 1.0,
     l1: float = 0.0,
+    objective: Objective = "pll",
+    inference: Inference = "auto",
     sample_weight: npt.ArrayLike | None = None,
     initial_weights: npt.ArrayLike | None = None,
     max_iterations: int = 1000,
     tolerance: float = 1e-7,
     time_limit: float | None = None,
+    random_state: RandomState = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
     on_interrupt: OnInterrupt = "return",
 ) -> MarkovNetwork:
-    """Return the network whose weights maximise the penalised pseudo-likelihood.
+    """Return the network whose weights maximise the penalised pseudo-likelihood, or likelihood.
 
     Maximises ``PLL(w) - sum(w**2) / (2 * prior_sd**2) - l1 * sum(abs(w))``, PLL summed over
-    examples, by L-BFGS, or by OWL-QN where ``l1`` is positive.
+    examples, by L-BFGS, or by OWL-QN where ``l1`` is positive. With ``objective="likelihood"`` the
+    log-likelihood takes the place of the PLL; every evaluation is then an inference.
 
     Parameters
     ----------
@@ -154,6 +161,12 @@ def learn_weights(
         Standard deviation of the Gaussian prior on each weight; ``None`` for no prior.
     l1 : float
         Strength of the L1 penalty; drives weights to exactly zero.
+    objective : {"pll", "likelihood"}
+    inference : {"auto", "exact", "bp", "gibbs"}
+        Where the likelihood's expectations come from: ``"exact"`` by a junction tree; ``"bp"`` by
+        belief propagation, log Z being the Bethe estimate and weights at which it does not converge
+        not entered; ``"gibbs"`` from samples; ``"auto"`` is exact where tables are small enough,
+        else belief propagation.
     sample_weight : array of float, optional
     initial_weights : array of float, optional
         Where to start; zeros if left out.
@@ -164,6 +177,8 @@ def learn_weights(
         Seconds for index and optimisation together; when they are over, the best weights so far are
         returned with a warning. The index is always finished; if that takes all the time, the
         weights stay where they start.
+    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
+        For Gibbs samples.
     n_jobs : int, optional
         Threads. The result does not depend on it.
     verbose : bool
@@ -190,9 +205,18 @@ def learn_weights(
     penalties = _penalties([prior_sd], [l1])
     options = _options(max_iterations, tolerance, time_limit)
     check_on_interrupt(on_interrupt)
-    likelihood = PseudoLikelihood(features, X, sample_weight=sample_weight, n_jobs=n_jobs)
-    _deduct(options, time.perf_counter() - started)
-    networks = _fit(likelihood, penalties, initial_weights, options, n_jobs, verbose)
+    if objective == "pll":
+        likelihood = PseudoLikelihood(features, X, sample_weight=sample_weight, n_jobs=n_jobs)
+        _deduct(options, time.perf_counter() - started)
+        networks = _fit(likelihood, penalties, initial_weights, options, n_jobs, verbose)
+    elif objective == "likelihood":
+        table, feature_set = table_and_features(features, X, sample_weight)
+        expectations = expectation_options(inference, random_state)
+        networks = _fit_likelihood(
+            feature_set, table, penalties, initial_weights, expectations, options, n_jobs, verbose
+        )
+    else:
+        raise ValueError(f"objective must be 'pll' or 'likelihood', got {objective!r}")
     raise_interrupted(networks, on_interrupt)
     warn_unless_converged(networks)
     return networks[0]
@@ -243,20 +267,61 @@ def learn_weight_path(
     return networks
 
 
-def fit_path(
-    likelihood: PseudoLikelihood,
-    *,
-    prior_sd: Sequence[float | None],
-    initial_weights: npt.ArrayLike | None,
-    max_iterations: int,
-    tolerance: float,
-    time_limit: float | None,
-    verbose: bool,
-) -> list[MarkovNetwork]:
-    """Do what `learn_weight_path` does, for learners: no warnings, the reports tell it all."""
-    penalties = _penalties(prior_sd, 0.0)
-    options = _options(max_iterations, tolerance, time_limit)
-    return _fit(likelihood, penalties, initial_weights, options, None, verbose)
+class WeightRun:
+    """Weight learning under one prior that can be taken further later, for learners.
+
+    Parameters
+    ----------
+    likelihood : PseudoLikelihood
+    prior_sd : float or None
+    initial_weights : array of float or None
+        Where to start; zeros if ``None``.
+    max_iterations : int
+        For all calls of `advance` together.
+    verbose : bool
+    """
+
+    def __init__(
+        self,
+        likelihood: PseudoLikelihood,
+        *,
+        prior_sd: float | None,
+        initial_weights: npt.ArrayLike | None,
+        max_iterations: int,
+        verbose: bool,
+    ) -> None:
+        self.likelihood = likelihood
+        self._verbose = verbose
+        self._max_iterations = core_int("max_iterations", max_iterations)
+        self._core = _core.WeightRun(
+            likelihood._core,
+            _penalties(prior_sd, 0.0)[0],
+            _start(likelihood.features, initial_weights),
+        )
+        self._report: TrainingReport | None = None
+
+    def advance(self, *, tolerance: float, time_limit: float | None) -> MarkovNetwork:
+        """Go on until the objective is this close to its optimum; return where that led.
+
+        The report is that of all calls together. There are no warnings.
+        """
+        before = self._report
+        done = 0 if before is None else before.iterations
+        options = _options(max(self._max_iterations - done, 0), tolerance, time_limit)
+        if self._max_iterations < 0:  # the core says what is wrong with it
+            options.max_iterations = self._max_iterations
+        threads = resolve_jobs(self.likelihood.n_jobs)
+        with progress_bar("weights", shown=self._verbose) as progress:
+            fit = self._core.advance(options, threads, progress)
+        likelihood = self.likelihood
+        network = network_of_fit(
+            likelihood.features, fit, likelihood.total_weight, likelihood.index_seconds
+        )
+        assert network.training_ is not None
+        self._report = network.training_.after(before)
+        network.training_ = self._report
+        network.metadata["training"] = self._report.to_dict()
+        return network
 
 
 def _likelihood(
@@ -349,6 +414,14 @@ def _vector(name: str, values: npt.ArrayLike, size: int) -> npt.NDArray[np.float
     return array
 
 
+def _start(
+    features: FeatureSet, initial_weights: npt.ArrayLike | None
+) -> npt.NDArray[np.float64] | None:
+    if initial_weights is None:
+        return None
+    return _vector("initial_weights", initial_weights, len(features))
+
+
 def _fit(
     likelihood: PseudoLikelihood,
     penalties: list[_core.Penalty],
@@ -357,15 +430,43 @@ def _fit(
     n_jobs: int | None,
     verbose: bool,
 ) -> list[MarkovNetwork]:
-    start = (
-        None
-        if initial_weights is None
-        else _vector("initial_weights", initial_weights, len(likelihood.features))
-    )
+    start = _start(likelihood.features, initial_weights)
     threads = resolve_jobs(likelihood.n_jobs if n_jobs is None else n_jobs)
     with progress_bar("weights", shown=verbose) as progress:
         fits = _core.fit_weight_path(likelihood._core, penalties, start, options, threads, progress)
-    return [_network(likelihood, fit) for fit in fits]
+    return [
+        network_of_fit(likelihood.features, fit, likelihood.total_weight, likelihood.index_seconds)
+        for fit in fits
+    ]
+
+
+def expectation_options(inference: str, random_state: RandomState) -> _core.ExpectationOptions:
+    """Return how likelihoods are to be inferred."""
+    options = _core.ExpectationOptions()
+    options.method = inference
+    options.seed = core_seed(random_state)
+    return options
+
+
+def _fit_likelihood(
+    features: FeatureSet,
+    table: Table,
+    penalties: list[_core.Penalty],
+    initial_weights: npt.ArrayLike | None,
+    expectations: _core.ExpectationOptions,
+    options: _core.FitWeightsOptions,
+    n_jobs: int | None,
+    verbose: bool,
+) -> list[MarkovNetwork]:
+    started = time.perf_counter()
+    start = _start(features, initial_weights)
+    threads = resolve_jobs(n_jobs)
+    core = _core.Likelihood(features._core, core_dataset(table), expectations, threads)
+    index_seconds = time.perf_counter() - started
+    _deduct(options, index_seconds)
+    with progress_bar("weights", shown=verbose) as progress:
+        fits = _core.fit_likelihood_path(core, penalties, start, options, threads, progress)
+    return [network_of_fit(features, fit, core.total_weight, index_seconds) for fit in fits]
 
 
 def raise_interrupted(networks: Iterable[MarkovNetwork], on_interrupt: OnInterrupt) -> None:
@@ -379,8 +480,10 @@ def is_interrupted(network: MarkovNetwork) -> bool:
     return network.training_ is not None and network.training_.status == "interrupted"
 
 
-def _network(likelihood: PseudoLikelihood, fit: _core.WeightFit) -> MarkovNetwork:
-    total = likelihood.total_weight
+def network_of_fit(
+    features: FeatureSet, fit: _core.WeightFit, total_weight: float, index_seconds: float
+) -> MarkovNetwork:
+    """Return the network of weights that were learned, with the report on it."""
     report = TrainingReport(
         status=fit.status,
         message=fit.message,
@@ -389,14 +492,12 @@ def _network(likelihood: PseudoLikelihood, fit: _core.WeightFit) -> MarkovNetwor
         iterations=fit.iterations,
         evaluations=fit.evaluations,
         seconds=fit.seconds,
-        index_seconds=likelihood.index_seconds,
+        index_seconds=index_seconds,
         prior_sd=None if math.isinf(fit.penalty.prior_sd) else fit.penalty.prior_sd,
         l1=fit.penalty.l1,
-        history=tuple((step, -value / total, at) for step, value, at in fit.history),
+        history=tuple((step, -value / total_weight, at) for step, value, at in fit.history),
     )
-    network = MarkovNetwork(
-        likelihood.features, fit.weights, metadata={"training": report.to_dict()}
-    )
+    network = MarkovNetwork(features, fit.weights, metadata={"training": report.to_dict()})
     network.training_ = report
     return network
 

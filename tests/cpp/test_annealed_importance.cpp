@@ -14,6 +14,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_annealed_importance {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -64,7 +66,7 @@ TEST_CASE("both estimates are as far from log Z as their standard errors say") {
     }
   CHECK(forward.root_mean_square() < 1.2);
   CHECK(forward.root_mean_square() > 0.8);
-  CHECK(reverse.worst() < 4.5);
+  CHECK(reverse.worst() < 4);
   CHECK(reverse.root_mean_square() < 1.25);
   CHECK(reverse.root_mean_square() > 0.8);
 }
@@ -174,3 +176,5 @@ TEST_CASE("stops, time limits, no reverse, bad options") {
   CHECK_THROWS_WITH_AS(annealed_log_partition(network, {}, {}), "evidence: expected one row, got 0",
                        InvalidInput);
 }
+
+}  // namespace test_annealed_importance

@@ -16,6 +16,8 @@
 #include "support/random_networks.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_belief_propagation {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -225,3 +227,5 @@ TEST_CASE("stops, time limits and bad options") {
   refused({.tolerance = 0}, "tolerance must be positive, got 0");
   refused({.max_seconds = 0}, "max_seconds must be positive, got 0");
 }
+
+}  // namespace test_belief_propagation

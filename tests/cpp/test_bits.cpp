@@ -8,6 +8,8 @@
 #include <feldspar/base/bits.hpp>
 #include <feldspar/base/hash.hpp>
 
+namespace test_bits {
+
 using namespace feldspar;
 
 namespace {
@@ -72,3 +74,5 @@ TEST_CASE("fill_bits sets every used bit and leaves the unused ones zero") {
     if (bits > 0) CHECK(words.back() == tail_mask(bits));
   }
 }
+
+}  // namespace test_bits

@@ -12,6 +12,8 @@
 #include "support/random_models.hpp"
 #include "support/simd_levels.hpp"
 
+namespace test_categorical_loss {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -143,3 +145,5 @@ TEST_CASE("weights are told in total and by channel") {
   CHECK(loss.observed_weight(0) == 1);
   CHECK(loss.observed_weight(2) == 2.5);
 }
+
+}  // namespace test_categorical_loss

@@ -13,6 +13,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_chain_diagnostics {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -172,3 +174,5 @@ TEST_CASE("draws that are not chains are refused") {
   CHECK_THROWS_WITH_AS(split_r_hat(broken, 1), "chains: draw nan; expected a finite number",
                        InvalidInput);
 }
+
+}  // namespace test_chain_diagnostics

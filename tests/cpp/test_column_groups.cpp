@@ -11,6 +11,8 @@
 #include "support/compare.hpp"
 #include "support/random_models.hpp"
 
+namespace test_column_groups {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -97,3 +99,5 @@ TEST_CASE("no columns at all") {
   groups.transpose_product(out, none);
   CHECK(out == std::vector<double>(10, 2.0));
 }
+
+}  // namespace test_column_groups

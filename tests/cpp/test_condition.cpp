@@ -11,6 +11,8 @@
 #include "support/brute_force.hpp"
 #include "support/random_networks.hpp"
 
+namespace test_condition {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -127,3 +129,5 @@ TEST_CASE("condition takes exactly one good row") {
                        doctest::Contains("row 0, variable 1: code 3 is out of range"),
                        InvalidInput);
 }
+
+}  // namespace test_condition

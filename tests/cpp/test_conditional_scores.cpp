@@ -1,4 +1,4 @@
-// infer/conditional_scores.hpp: after any changes of state, scores equal differences of potentials.
+// infer/conditional_scores.hpp and infer/chains.hpp: after any changes of state, scores equal differences of potentials.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,11 +7,14 @@
 #include <cstdint>
 #include <vector>
 
+#include <feldspar/infer/chains.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
 
 #include "support/brute_force.hpp"
 #include "support/compare.hpp"
 #include "support/random_models.hpp"
+
+namespace test_conditional_scores {
 
 using namespace feldspar;
 using namespace feldspar::testing;
@@ -22,18 +25,12 @@ struct Hidden {
   explicit Hidden(const Problem& problem)
       : network(problem.features, problem.weights),
         codes(problem.schema.n_variables(), kUnknown),
-        pattern(network, everything(codes.size())),
-        model(pattern.condition({codes, {}}, std::vector<std::size_t>{0})[0]) {}
-
-  static std::vector<Variable> everything(std::size_t n) {
-    std::vector<Variable> variables;
-    for (Variable v = 0; v < n; ++v) variables.push_back(v);
-    return variables;
-  }
+        conditioner(network, codes, false),
+        model(hidden_models(conditioner, {codes, {}}, std::vector<std::size_t>{0})[0]) {}
 
   MarkovNetwork network;
   Codes codes;
-  HiddenPattern pattern;
+  Conditioner conditioner;
   HiddenModel model;
 };
 
@@ -55,7 +52,7 @@ std::vector<double> probabilities(const ConditionalScores& scores, const Chains&
 // Walks three chains at random and compares all conditionals on the way.
 void check_walk(const Problem& problem, const ScoreOptions& options, std::uint64_t seed) {
   const Hidden hidden(problem);
-  const ConditionalScores scores(hidden.pattern, hidden.model, options);
+  const ConditionalScores scores(hidden.conditioner.features(), hidden.model, options);
   const std::size_t n = problem.schema.n_variables(), n_chains = 3;
   Chains chains(scores, n_chains);
   std::vector<Codes> states(n_chains, Codes(n, 0));
@@ -102,7 +99,7 @@ TEST_CASE("wide blankets need several tables") {
   problem.features = std::move(builder).finish();
   problem.weights = Dice(3).numbers(70);
   const Hidden hidden(problem);
-  const ConditionalScores scores(hidden.pattern, hidden.model, {});
+  const ConditionalScores scores(hidden.conditioner.features(), hidden.model, {});
   CHECK(scores.local(0).n_tables == 9);
   CHECK_FALSE(scores.local(0).has_probabilities);
   CHECK(scores.local(5).has_probabilities);
@@ -113,11 +110,11 @@ TEST_CASE("wide blankets need several tables") {
 TEST_CASE("long conjunctions are counted, and few visits are not worth tables") {
   const Problem problem = random_problem(5, 30, 2, 2, 1, 400, 20);
   const Hidden hidden(problem);
-  const ConditionalScores scores(hidden.pattern, hidden.model, {.visits = 100000});
+  const ConditionalScores scores(hidden.conditioner.features(), hidden.model, {.visits = 100000});
   CHECK(scores.n_counted() > 0);
   CHECK(scores.n_counted() < hidden.model.parts.size());
   check_walk(problem, {.visits = 100000}, 5);
-  const ConditionalScores rarely(hidden.pattern, hidden.model, {.visits = 4});
+  const ConditionalScores rarely(hidden.conditioner.features(), hidden.model, {.visits = 4});
   CHECK(rarely.n_counted() == hidden.model.parts.size());
   check_walk(problem, {.visits = 4}, 6);
 }
@@ -126,7 +123,7 @@ TEST_CASE("tables never have more entries than they will be read") {
   const Problem problem = random_problem(6, 25, 2, 3, 1, 3000, 5);
   const Hidden hidden(problem);
   for (const std::size_t visits : {std::size_t{100}, std::size_t{1000}, std::size_t{10000}}) {
-    const ConditionalScores scores(hidden.pattern, hidden.model, {.visits = visits});
+    const ConditionalScores scores(hidden.conditioner.features(), hidden.model, {.visits = visits});
     CHECK(scores.n_entries() <= visits / 4 * 25);
   }
 }
@@ -136,7 +133,7 @@ TEST_CASE("all chains of a binary variable change at once") {
   const Hidden hidden(problem);
   for (const int bits : {0, 10}) {
     const ConditionalScores scores(
-        hidden.pattern, hidden.model,
+        hidden.conditioner.features(), hidden.model,
         {.visits = 100000, .probabilities = false, .max_table_bits = bits});
     Chains together(scores, 64), singly(scores, 64);
     Dice dice(8);
@@ -157,3 +154,5 @@ TEST_CASE("all chains of a binary variable change at once") {
     }
   }
 }
+
+}  // namespace test_conditional_scores

@@ -14,7 +14,7 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
-namespace feldspar {
+namespace feldspar::test_conditional_trees {
 namespace {
 
 using namespace testing;
@@ -84,4 +84,4 @@ TEST_CASE("there is a tree for every variable, in order") {
 }
 
 }  // namespace
-}  // namespace feldspar
+}  // namespace feldspar::test_conditional_trees

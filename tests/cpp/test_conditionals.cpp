@@ -13,6 +13,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_conditionals {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -144,3 +146,5 @@ TEST_CASE("a stop leaves no half-filled result") {
     CHECK_THROWS_AS(log_potentials(network, problem.codes, execution), Interrupted);
   }
 }
+
+}  // namespace test_conditionals

@@ -10,6 +10,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_conjunctions {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -131,3 +133,5 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_WITH_AS(enumerate_conjunctions(data, {.supported_from = 0}),
                        "supported_from must be at least 1, got 0", InvalidInput);
 }
+
+}  // namespace test_conjunctions

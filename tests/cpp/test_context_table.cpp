@@ -13,6 +13,8 @@
 #include "support/brute_force.hpp"
 #include "support/random_models.hpp"
 
+namespace test_context_table {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -85,3 +87,5 @@ TEST_CASE("the empty context is there without features and holds on every row") 
   table.match(none, columns, kEmptyContext, rows);
   CHECK(rows[0] == 0b111);
 }
+
+}  // namespace test_context_table

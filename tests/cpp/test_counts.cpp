@@ -6,6 +6,8 @@
 #include <feldspar/base/hash.hpp>
 #include <feldspar/data/counts.hpp>
 
+namespace test_counts {
+
 using namespace feldspar;
 
 namespace {
@@ -71,3 +73,5 @@ TEST_CASE("pair counts do not depend on the number of threads") {
   for (Variable i = 0; i < 5; ++i)
     for (Variable j = 0; j < i; ++j) CHECK(one.count(i, 1, j, 1) == three.count(i, 1, j, 1));
 }
+
+}  // namespace test_counts

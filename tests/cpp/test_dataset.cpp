@@ -16,6 +16,8 @@
 #include "support/compare.hpp"
 #include "support/random_models.hpp"
 
+namespace test_dataset {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -169,3 +171,5 @@ TEST_CASE("bad weights are refused with their row") {
   CHECK(refusal(schema, codes, {0, 0, 0}) == "weights: every row has weight zero");
   CHECK(refusal(schema, codes, {1e308, 1e308, 0}) == "weights: their sum overflows");
 }
+
+}  // namespace test_dataset

@@ -9,7 +9,7 @@
 #include <feldspar/data/schema.hpp>
 #include <feldspar/model/decision_tree.hpp>
 
-namespace feldspar {
+namespace feldspar::test_decision_tree {
 namespace {
 
 const Schema kSchema({2, 2, 3, 2});
@@ -72,4 +72,4 @@ TEST_CASE("a tree that is none is refused") {
 }
 
 }  // namespace
-}  // namespace feldspar
+}  // namespace feldspar::test_decision_tree

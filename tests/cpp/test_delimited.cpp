@@ -9,6 +9,8 @@
 #include <feldspar/base/error.hpp>
 #include <feldspar/data/delimited.hpp>
 
+namespace test_delimited {
+
 using namespace feldspar;
 
 namespace {
@@ -114,3 +116,5 @@ TEST_CASE("delimiters that a code or a weight may hold are refused") {
     CHECK_THROWS_AS(parse_integers("1,0", delimiter), InvalidInput);
   }
 }
+
+}  // namespace test_delimited

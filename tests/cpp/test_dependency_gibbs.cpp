@@ -14,6 +14,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_dependency_gibbs {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -208,3 +210,5 @@ TEST_CASE("options out of range are refused") {
                        InvalidInput);
   CHECK_THROWS_AS(sample(DependencyNetwork(Schema(), {}), {}), InvalidInput);
 }
+
+}  // namespace test_dependency_gibbs

@@ -20,6 +20,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_dependency_network {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -268,3 +270,5 @@ TEST_CASE("rows that do not fit are refused, and a stop leaves no half-filled re
   StopAfter at_once(0);
   CHECK_THROWS_AS(observed_log_conditionals(network, codes, {1, &at_once}), Interrupted);
 }
+
+}  // namespace test_dependency_network

@@ -18,6 +18,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_dn2mn {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -359,3 +361,5 @@ TEST_CASE("a conversion can be stopped") {
       dn2mn(network, ProductDistribution::uniform(network.schema()), {}, {1, &one_variable}),
       Interrupted);
 }
+
+}  // namespace test_dn2mn

@@ -11,6 +11,8 @@
 #include "support/random_networks.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_elimination {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -151,3 +153,5 @@ TEST_CASE("a stop throws") {
                                         StopSign(Execution{1, &monitor})),
                   Interrupted);
 }
+
+}  // namespace test_elimination

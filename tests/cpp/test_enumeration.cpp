@@ -11,6 +11,8 @@
 #include "support/random_networks.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_enumeration {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -74,3 +76,5 @@ TEST_CASE("a stop throws") {
   CHECK_THROWS_AS(enumerate_marginals(network, {Codes(12, kUnknown), {}}, {}, {1, &monitor}),
                   Interrupted);
 }
+
+}  // namespace test_enumeration

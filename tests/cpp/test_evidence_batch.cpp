@@ -10,6 +10,8 @@
 #include "support/random_networks.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_evidence_batch {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -125,3 +127,5 @@ TEST_CASE("progress counts rows") {
   CHECK(reports.done == 200);
   CHECK(reports.total == 200);
 }
+
+}  // namespace test_evidence_batch

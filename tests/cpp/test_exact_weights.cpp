@@ -8,7 +8,7 @@
 
 #include "support/random_models.hpp"
 
-namespace feldspar {
+namespace feldspar::test_exact_weights {
 namespace {
 
 using testing::Dice;
@@ -57,4 +57,4 @@ TEST_CASE("rows are listed by the digits of their weights") {
 }
 
 }  // namespace
-}  // namespace feldspar
+}  // namespace feldspar::test_exact_weights

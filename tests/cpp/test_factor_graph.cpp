@@ -11,6 +11,8 @@
 #include "support/brute_force.hpp"
 #include "support/random_networks.hpp"
 
+namespace test_factor_graph {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -162,3 +164,5 @@ TEST_CASE("neighbours are the variables of a variable's factors") {
   CHECK(around == std::vector<Variable>{1, 3, 5});
   CHECK(factors.factors_of(4).size() == 3);
 }
+
+}  // namespace test_factor_graph

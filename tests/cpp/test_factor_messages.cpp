@@ -15,6 +15,8 @@
 #include "support/random_networks.hpp"
 #include "support/simd_levels.hpp"
 
+namespace test_factor_messages {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -220,3 +222,5 @@ TEST_CASE("packs, on every instruction set, have the bits of single factors") {
     CHECK(same_bits(messages, expected));
   }
 }
+
+}  // namespace test_factor_messages

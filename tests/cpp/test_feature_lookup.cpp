@@ -9,6 +9,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_feature_lookup {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -41,3 +43,5 @@ TEST_CASE("nothing is found in an empty set") {
   const std::vector<Test> tests{{0, 1}};
   CHECK_FALSE(FeatureLookup(none).find(tests).has_value());
 }
+
+}  // namespace test_feature_lookup

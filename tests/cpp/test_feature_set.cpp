@@ -12,6 +12,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_feature_set {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -257,3 +259,5 @@ TEST_CASE("a feature set may be empty") {
   CHECK(none.n_tests() == 0);
   CHECK(none.schema() == Schema({2}));
 }
+
+}  // namespace test_feature_set

@@ -17,6 +17,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_fit_weights {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -356,3 +358,5 @@ TEST_CASE("a path checks all it is given before it starts") {
                        InvalidInput);
   CHECK(fit_weight_path(likelihood, {}, {}, {}).empty());
 }
+
+}  // namespace test_fit_weights

@@ -5,6 +5,8 @@
 
 #include <feldspar/feature/flat_conjunctions.hpp>
 
+namespace test_flat_conjunctions {
+
 using namespace feldspar;
 
 namespace {
@@ -55,3 +57,5 @@ TEST_CASE("offsets that lead out of the arrays are refused") {
   CHECK_THROWS_WITH_AS(build({0, 2}, {0, 2}), "value_begin must have 3 entries, got 2",
                        InvalidInput);
 }
+
+}  // namespace test_flat_conjunctions

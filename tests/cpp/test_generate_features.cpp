@@ -17,6 +17,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_generate_features {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -187,3 +189,5 @@ TEST_CASE("a stop leaves nothing behind, and bad options are refused") {
   options.thresholds = {};
   CHECK_THROWS_AS(generate_features(paper_data(), options), InvalidInput);
 }
+
+}  // namespace test_generate_features

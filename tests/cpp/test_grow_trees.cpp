@@ -16,7 +16,7 @@
 #include "support/slow_trees.hpp"
 #include "support/stop_after.hpp"
 
-namespace feldspar {
+namespace feldspar::test_grow_trees {
 namespace {
 
 using namespace testing;
@@ -284,4 +284,4 @@ TEST_CASE("data without anything to split on have trees of one leaf") {
 }
 
 }  // namespace
-}  // namespace feldspar
+}  // namespace feldspar::test_grow_trees

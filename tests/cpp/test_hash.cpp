@@ -10,6 +10,8 @@
 
 #include <feldspar/base/hash.hpp>
 
+namespace test_hash {
+
 using namespace feldspar;
 
 namespace {
@@ -63,3 +65,5 @@ TEST_CASE("the hash of numbers does not depend on the type that holds them") {
   const std::vector<std::uint16_t> narrow{7, 8, 9};
   CHECK(hash_sequence(std::span<const std::uint16_t>(narrow)) == hash_of({7, 8, 9}));
 }
+
+}  // namespace test_hash

@@ -14,6 +14,8 @@
 #include "support/contexts.hpp"
 #include "support/random_models.hpp"
 
+namespace test_index_plan {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -135,3 +137,5 @@ TEST_CASE("without contexts there is nothing to plan") {
   for (const Wide wide : {Wide::by_cost, Wide::always})
     CHECK(is_narrow(plan_of(singles, data, wide)));
 }
+
+}  // namespace test_index_plan

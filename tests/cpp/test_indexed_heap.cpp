@@ -9,6 +9,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_indexed_heap {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -32,3 +34,5 @@ TEST_CASE("a heap of nothing is empty") {
   CHECK(IndexedHeap(0, 1.0).empty());
   CHECK_FALSE(IndexedHeap(1, 1.0).empty());
 }
+
+}  // namespace test_indexed_heap

@@ -9,6 +9,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_indicators {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -36,3 +38,5 @@ TEST_CASE("variables of one value have no columns") {
   const Codes codes{0, 0, 0, 0};
   CHECK(IndicatorColumns(PackedColumns(Schema({1, 1}), codes)).size() == 0);
 }
+
+}  // namespace test_indicators

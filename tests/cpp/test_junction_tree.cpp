@@ -15,6 +15,8 @@
 #include "support/simd_levels.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_junction_tree {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -236,3 +238,5 @@ TEST_CASE("a stop throws, a time limit leaves rows not done") {
     CHECK(std::isnan(late.row(r)[0]));
   }
 }
+
+}  // namespace test_junction_tree

@@ -18,6 +18,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_l1_logistic {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -426,3 +428,5 @@ TEST_CASE("unusable arguments are named") {
   CHECK_THROWS_WITH_AS(path.at(0, 7), "c_index 7 does not exist; the path has 7 values",
                        InvalidInput);
 }
+
+}  // namespace test_l1_logistic

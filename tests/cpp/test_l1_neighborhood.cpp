@@ -17,8 +17,11 @@
 #include "support/brute_force.hpp"
 #include "support/random_models.hpp"
 
+namespace test_l1_neighborhood {
+
 using namespace feldspar;
 using namespace feldspar::testing;
+using feldspar::Edge;
 
 namespace {
 
@@ -162,3 +165,5 @@ TEST_CASE("unusable arguments are named") {
   CHECK_THROWS_WITH_AS(ebic(path, -1), "gamma must be finite and not negative, got -1",
                        InvalidInput);
 }
+
+}  // namespace test_l1_neighborhood

@@ -14,6 +14,8 @@
 #include "support/optimization_problems.hpp"
 #include "support/simd_levels.hpp"
 
+namespace test_l1_quadratic {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 using Eigen::Index;
@@ -137,3 +139,5 @@ TEST_CASE("a sweep gives the same bits on every instruction set") {
   }
   for (const auto& x : results) CHECK(same_bits(x, results.front()));
 }
+
+}  // namespace test_l1_quadratic

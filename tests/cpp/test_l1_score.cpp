@@ -13,6 +13,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_l1_score {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -85,3 +87,5 @@ TEST_CASE("rows that do not fit, and a stop") {
   StopAfter monitor(0);
   CHECK_THROWS_AS(log_likelihoods(path, train, {}, {1, &monitor}), Interrupted);
 }
+
+}  // namespace test_l1_score

@@ -18,6 +18,8 @@
 
 #include "support/optimization_problems.hpp"
 
+namespace test_lbfgs {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 using Eigen::MatrixXd;
@@ -394,3 +396,5 @@ TEST_CASE("unusable arguments are named") {
   CHECK(rejected(&Options::max_trials, 0) == "max_trials must be at least 1, got 0");
   CHECK(rejected(&Options::value_noise, 1.0) == "value_noise must be between 0 and 1, got 1");
 }
+
+}  // namespace test_lbfgs

@@ -9,6 +9,8 @@
 
 #include <feldspar/optim/line_search.hpp>
 
+namespace test_line_search {
+
 using namespace feldspar;
 
 namespace {
@@ -146,3 +148,5 @@ TEST_CASE("a line that refuses an evaluation stops the search") {
   CHECK(search_line(line, line.conditions(0.1), 1e-6, 30).outcome == LineSearchOutcome::stopped);
   CHECK(line.steps.size() == 2);
 }
+
+}  // namespace test_line_search

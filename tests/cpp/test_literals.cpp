@@ -11,6 +11,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_literals {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -45,3 +47,5 @@ TEST_CASE("a binary variable has both literals, tested or not") {
     for (Value a = 0; a < 2; ++a) CHECK(literals.values(literals.first(v) + a)[0] == a);
   CHECK(literals.values(literals.first(1))[0] == 2);
 }
+
+}  // namespace test_literals

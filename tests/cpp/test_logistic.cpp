@@ -13,6 +13,8 @@
 #include "support/random_models.hpp"
 #include "support/simd_levels.hpp"
 
+namespace test_logistic {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -178,3 +180,5 @@ TEST_CASE("a long run of even chances, whose product is the largest, stays finit
       SimdLevel::plain, margins.data(), observed.data(), weights.data(), scale.data(), kRows);
   CHECK(value == doctest::Approx(-std::log(2.0) * kRows * kLanes).epsilon(1e-13));
 }
+
+}  // namespace test_logistic

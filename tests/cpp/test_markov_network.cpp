@@ -8,6 +8,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_markov_network {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -44,3 +46,5 @@ TEST_CASE("one finite weight a feature, else it is refused") {
       MarkovNetwork(three_features(), {1.0, 0.0, std::numeric_limits<double>::quiet_NaN()}),
       doctest::Contains("weights: feature 2 has weight"), InvalidInput);
 }
+
+}  // namespace test_markov_network

@@ -15,6 +15,8 @@
 #include "support/random_networks.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_mean_field {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -163,3 +165,5 @@ TEST_CASE("stops, time limits and bad options") {
   refused({.n_starts = 0}, "n_starts must be at least 1, got 0");
   refused({.max_seconds = 0}, "max_seconds must be positive, got 0");
 }
+
+}  // namespace test_mean_field

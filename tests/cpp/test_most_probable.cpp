@@ -14,6 +14,8 @@
 #include "support/random_networks.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_most_probable {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 using enum MostProbableMethod;
@@ -179,3 +181,5 @@ TEST_CASE("stops, time limits and bad options") {
   refused({.damping = 1}, "damping must be at least 0 and below 1, got 1");
   refused({.n_starts = 0}, "n_starts must be at least 1, got 0");
 }
+
+}  // namespace test_most_probable

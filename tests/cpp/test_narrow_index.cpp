@@ -13,6 +13,8 @@
 #include "support/contexts.hpp"
 #include "support/random_models.hpp"
 
+namespace test_narrow_index {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -41,9 +43,9 @@ std::vector<double> add_rows(const NarrowIndex& index, std::span<const double> b
   return result;
 }
 
-// 2^17 rows, all combinations of X_1 ... X_17: more patterns and more entries than 16 bits hold.
+// 2^18 rows, all combinations of X_1 ... X_18: more patterns and more entries than 16 bits hold.
 ContextFamily huge_family() {
-  constexpr std::size_t kContexts = 17;
+  constexpr std::size_t kContexts = 18;
   Codes codes;
   for (std::size_t r = 0; r < std::size_t{1} << kContexts; ++r) {
     codes.push_back(static_cast<std::int32_t>(mix_bits(r) & 1));
@@ -91,7 +93,7 @@ TEST_CASE("A u and A' g equal dense products for every shape of contexts") {
 TEST_CASE("A u and A' g equal dense products where 16 bits do not suffice") {
   const ContextFamily family = huge_family();
   const NarrowIndex index = index_of(family);
-  CHECK(index.n_patterns() == 131'072);
+  CHECK(index.n_patterns() == 262'144);
   CHECK(index.n_entries() > 65'536);
   const DenseMatrix a = family.matrix();
   check_products(family, index, a, 1);
@@ -136,3 +138,5 @@ TEST_CASE("rows are forgotten unless they are wanted") {
   CHECK(with.bytes() - without.bytes() == family.data.n_rows() * sizeof(std::uint32_t));
   CHECK(with.n_lookups() == without.n_lookups());
 }
+
+}  // namespace test_narrow_index

@@ -12,6 +12,8 @@
 #include "support/random_models.hpp"
 #include "support/simd_levels.hpp"
 
+namespace test_numeric {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -140,3 +142,5 @@ TEST_CASE("packs give the bits of single doubles on every instruction set") {
     CHECK(same_bits(by_packs<LogKernel>(level, large), large_logs));
   }
 }
+
+}  // namespace test_numeric

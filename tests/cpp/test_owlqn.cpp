@@ -16,6 +16,8 @@
 
 #include "support/optimization_problems.hpp"
 
+namespace test_owlqn {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 using Eigen::MatrixXd;
@@ -283,3 +285,5 @@ TEST_CASE("unusable penalties are named") {
   CHECK(message(VectorXd(VectorXd::Ones(3))) ==
         "l1 must have the objective's dimension 2, got 3 values");
 }
+
+}  // namespace test_owlqn

@@ -10,6 +10,8 @@
 
 #include "support/compare.hpp"
 
+namespace test_pack {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -128,3 +130,5 @@ TEST_CASE("a constant is the number itself or the number in every lane") {
   CHECK(lanes_of(constant<Pack>(2.5)) == Lanes{2.5, 2.5, 2.5, 2.5});
   CHECK(lanes_of(broadcast(-1.0)) == Lanes{-1, -1, -1, -1});
 }
+
+}  // namespace test_pack

@@ -12,6 +12,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_packed_columns {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -154,3 +156,5 @@ TEST_CASE("codes that are not whole rows, or of no variables, are refused") {
                        "data: 4 codes are not whole rows of 3 variables", InvalidInput);
   CHECK_THROWS_WITH_AS(check_codes(Schema(), Codes{}), "data: no variables", InvalidInput);
 }
+
+}  // namespace test_packed_columns

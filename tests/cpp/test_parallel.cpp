@@ -10,6 +10,8 @@
 
 #include <feldspar/base/parallel.hpp>
 
+namespace test_parallel {
+
 using namespace feldspar;
 
 namespace {
@@ -117,3 +119,5 @@ TEST_CASE("zero threads means what is available at the time of the call") {
   CHECK(resolve_threads(on_threads(3)) == 3);
   CHECK(available_threads() >= 1);
 }
+
+}  // namespace test_parallel

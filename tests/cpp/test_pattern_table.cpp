@@ -12,6 +12,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_pattern_table {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -170,3 +172,5 @@ TEST_CASE("rows and entries may be more than 65535") {
   CHECK(table.n_entries() > 65'536);
   CHECK(expand(table, many.n_rows) == by_row(many));
 }
+
+}  // namespace test_pattern_table

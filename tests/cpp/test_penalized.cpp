@@ -16,6 +16,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_penalized {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 using Eigen::VectorXd;
@@ -101,3 +103,5 @@ TEST_CASE("a stop before anything was evaluated is an exception, afterwards NaN"
   CHECK(std::isfinite(once.value_and_gradient(z, gradient)));
   CHECK(std::isnan(once.value_and_gradient(z, gradient)));
 }
+
+}  // namespace test_penalized

@@ -17,6 +17,8 @@
 #include "support/compare.hpp"
 #include "support/random_models.hpp"
 
+namespace test_preconditioner {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 using Eigen::VectorXd;
@@ -253,3 +255,5 @@ TEST_CASE("no features have no coordinates") {
   coordinates.to_weights(VectorXd(0), weights);
   CHECK(weights.size() == 0);
 }
+
+}  // namespace test_preconditioner

@@ -10,6 +10,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_product_distribution {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -73,3 +75,5 @@ TEST_CASE("what is no distribution is refused with its place") {
   CHECK_THROWS_AS(ProductDistribution::point(schema, Codes{0, 2}), InvalidInput);
   CHECK_THROWS_AS(ProductDistribution::point(schema, Codes{0, 0, 1, 1}), InvalidInput);
 }
+
+}  // namespace test_product_distribution

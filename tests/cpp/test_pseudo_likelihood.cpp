@@ -20,6 +20,8 @@
 #include "support/simd_levels.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_pseudo_likelihood {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -405,3 +407,5 @@ TEST_CASE("complete data for each variable are the data") {
   const std::vector<const Dataset*> none(problem.schema.n_variables(), nullptr);
   CHECK_THROWS_AS(PseudoLikelihood(problem.features, none, kOneThread), InvalidInput);
 }
+
+}  // namespace test_pseudo_likelihood

@@ -13,6 +13,8 @@
 
 #include <feldspar/base/random.hpp>
 
+namespace test_random {
+
 using namespace feldspar;
 
 namespace {
@@ -117,3 +119,5 @@ TEST_CASE("shuffle makes every order equally likely") {
   CHECK(counts.size() == 24);
   for (const auto& [order, count] : counts) CHECK(deviation(count, kDraws, 1.0 / 24) < 5);
 }
+
+}  // namespace test_random

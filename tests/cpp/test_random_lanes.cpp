@@ -9,6 +9,8 @@
 
 #include "support/simd_levels.hpp"
 
+namespace test_random_lanes {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -64,3 +66,5 @@ TEST_CASE("uniform lanes are the leading bits of their streams, below one") {
     }
   }
 }
+
+}  // namespace test_random_lanes

@@ -12,6 +12,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_sample_sat {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -216,3 +218,5 @@ TEST_CASE("bad options are refused by name") {
   refuses({.max_moves = -1}, "max_moves must not be negative, got -1");
   refuses({.max_enumerated = -1}, "max_enumerated must not be negative, got -1");
 }
+
+}  // namespace test_sample_sat

@@ -6,6 +6,8 @@
 
 #include <feldspar/data/schema.hpp>
 
+namespace test_schema {
+
 using namespace feldspar;
 
 TEST_CASE("a schema tells the cardinalities it was made of") {
@@ -37,3 +39,5 @@ TEST_CASE("value_offsets tells where each variable's values start") {
   CHECK(value_offsets(Schema({2, 1, 5})) == std::vector<std::size_t>{0, 2, 3, 8});
   CHECK(value_offsets(Schema()) == std::vector<std::size_t>{0});
 }
+
+}  // namespace test_schema

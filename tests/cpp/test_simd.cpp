@@ -9,6 +9,8 @@
 
 #include "support/simd_levels.hpp"
 
+namespace test_simd {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -49,3 +51,5 @@ TEST_CASE("a kernel runs once with its arguments on every level") {
     CHECK(calls == 1);
   }
 }
+
+}  // namespace test_simd

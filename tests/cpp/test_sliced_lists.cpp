@@ -12,6 +12,8 @@
 #include "support/compare.hpp"
 #include "support/random_models.hpp"
 
+namespace test_sliced_lists {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -113,3 +115,5 @@ TEST_CASE("lists made by default are none") {
   CHECK(none.n_stored() == 0);
   none.sum(nullptr, 1, nullptr);
 }
+
+}  // namespace test_sliced_lists

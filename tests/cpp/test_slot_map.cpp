@@ -15,6 +15,8 @@
 #include "support/compare.hpp"
 #include "support/random_models.hpp"
 
+namespace test_slot_map {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -137,3 +139,5 @@ TEST_CASE("collect is the transpose of spread") {
     CHECK(dot(u, du) == doctest::Approx(dot(mapped.problem.weights, collected)).epsilon(1e-12));
   }
 }
+
+}  // namespace test_slot_map

@@ -9,7 +9,7 @@
 #include "support/random_models.hpp"
 #include "support/simd_levels.hpp"
 
-namespace feldspar {
+namespace feldspar::test_split_counts {
 namespace {
 
 using namespace testing;
@@ -69,4 +69,4 @@ TEST_CASE("no rows pass nothing") {
 }
 
 }  // namespace
-}  // namespace feldspar
+}  // namespace feldspar::test_split_counts

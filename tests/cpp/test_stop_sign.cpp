@@ -9,6 +9,8 @@
 
 #include "support/stop_after.hpp"
 
+namespace test_stop_sign {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -33,6 +35,8 @@ TEST_CASE("the calling thread polls, others only look") {
   CHECK(monitor.polls() == 1);
   CHECK(stop.interrupted());
   CHECK(elsewhere());
+  CHECK(stop.is_up());
+  CHECK_FALSE(stop.out_of_time());
   CHECK_THROWS_AS(stop.throw_if_interrupted(), Interrupted);
 }
 
@@ -42,4 +46,9 @@ TEST_CASE("the time is up when it is") {
   const StopSign soon(Execution{}, 1e-9);
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   CHECK(soon.out_of_time());
+  CHECK(soon.is_up());
+  CHECK_FALSE(soon.interrupted());
+  CHECK(soon.seconds() >= 1e-3);
 }
+
+}  // namespace test_stop_sign

@@ -9,6 +9,8 @@
 #include "support/brute_force.hpp"
 #include "support/random_models.hpp"
 
+namespace test_table_box {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -34,3 +36,5 @@ TEST_CASE("a box has exactly the entries on which the conjunction holds") {
     }
   }
 }
+
+}  // namespace test_table_box

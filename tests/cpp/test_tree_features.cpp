@@ -14,7 +14,7 @@
 #include "support/brute_force.hpp"
 #include "support/random_models.hpp"
 
-namespace feldspar {
+namespace feldspar::test_tree_features {
 namespace {
 
 using namespace testing;
@@ -150,4 +150,4 @@ TEST_CASE("conversions have names, zero values are checked") {
 }
 
 }  // namespace
-}  // namespace feldspar
+}  // namespace feldspar::test_tree_features

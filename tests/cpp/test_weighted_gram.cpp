@@ -16,6 +16,8 @@
 #include "support/random_models.hpp"
 #include "support/simd_levels.hpp"
 
+namespace test_weighted_gram {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -154,3 +156,5 @@ TEST_CASE("the kernel gives the same sums on every instruction set") {
     CHECK(sums == expected);
   }
 }
+
+}  // namespace test_weighted_gram

@@ -14,6 +14,8 @@
 #include "support/random_models.hpp"
 #include "support/simd_levels.hpp"
 
+namespace test_wide_index {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -117,3 +119,5 @@ TEST_CASE("an index of nothing adds nothing") {
   CHECK(none.n_contexts() == 0);
   CHECK(none.bytes() == 0);
 }
+
+}  // namespace test_wide_index

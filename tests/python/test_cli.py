@@ -246,6 +246,16 @@ def test_learn_refuses_validation_rows_with_new_values(folder: Path) -> None:
     assert "storm.csv, line 2" in message
 
 
+@pytest.mark.filterwarnings("always")
+def test_learn_uses_rows_with_gaps_and_says_so(folder: Path) -> None:
+    rows = "a,b\n" + "x,0\ny,1\nx,0\ny,1\n" * 5 + ",1\nx,\n"
+    (folder / "gaps.csv").write_text(rows, "utf-8")
+    for options in (["--method", "l1", "--C", "1", "--rule", "or"], []):
+        result = run("learn", "gaps.csv", "--prior-sd", "1", "-o", "gaps.json", *options)
+        assert "missing values in 2 columns: a (1), b (1)" in result.stderr
+        assert "train PLL" in result.stdout
+
+
 def test_learn_validates_a_data_set_on_its_own_part(folder: Path) -> None:
     result = run_json("learn", "digits", "--order", "1", "-o", "digits.json")
     network = fs.MarkovNetwork.load("digits.json")
@@ -325,6 +335,7 @@ def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
         ("l1", ["--selection", "ebic", "--gamma", "0.5"]),
         ("dtl1", ["--kappa", "1", "--C", "1", "--min-leaf-weight", "1"]),
         ("dn2mn", ["--cpd", "logistic", "--C", "1"]),
+        ("grafting", ["--scheme", "grad", "--l1", "2", "--l1", "1", "--inference", "exact"]),
         ("dn2mn", ["--kappa", "1", "--relearn", "--orders", "one", "--min-leaf-weight", "1"]),
     ],
 )
@@ -483,6 +494,55 @@ def test_convert_says_that_names_are_lost(model: str) -> None:
     assert "only .json files keep names" in run("convert", model, "other.mn").stderr
     assert run("convert", model, "other.json").stderr == ""
     assert run("convert", "other.mn", "other.uai").stderr == ""
+
+
+@pytest.fixture
+def dependency(folder: Path) -> str:
+    """A dependency network without names, and beside it the same with them."""
+    network = fs.DependencyNetwork(min_leaf_weight=1.0).fit(fs.read_table("rain.csv"))
+    network.save("rain.dn")
+    network.save("dependency.json")
+    return "rain.dn"
+
+
+def test_dependency_networks_are_scored(dependency: str) -> None:
+    named = fs.DependencyNetwork.load("dependency.json")
+    expected = named.score(fs.read_table("rain.csv"))
+    assert run_json("score", "dependency.json", "rain.csv")["pll"] == pytest.approx(expected)
+    codes = fs.read_table("rain.csv").to_numpy()
+    np.savetxt("codes.csv", codes, fmt="%d", delimiter=",", header="v0,v1", comments="")
+    assert run_json("score", dependency, "codes.csv")["pll"] == pytest.approx(expected)
+    assert "--cmll: rain.dn is a dependency network" in failure(
+        "score", dependency, "codes.csv", "--cmll"
+    )
+
+
+def test_dependency_networks_are_converted(dependency: str) -> None:
+    rows = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    named = fs.DependencyNetwork.load("dependency.json")
+    done = run("convert", dependency, "rain.mn")
+    assert done.exit_code == 0
+    assert "base states count alike" in done.stderr
+    uniform = named.to_markov(base="uniform")
+    scores = fs.MarkovNetwork.load("rain.mn").score_samples(rows)
+    np.testing.assert_allclose(scores, uniform.score_samples(rows), atol=1e-9)
+    assert run("convert", "dependency.json", "known.json", "--markov").exit_code == 0
+    scores = fs.MarkovNetwork.load("known.json").score_samples(rows)
+    np.testing.assert_allclose(scores, named.to_markov().score_samples(rows), atol=1e-9)
+    assert run_json("convert", "dependency.json", "again.dn")["n_conditionals"] == 2
+    again = fs.DependencyNetwork.load("again.dn").score_samples(rows)
+    np.testing.assert_allclose(again, named.score_samples(rows), atol=1e-9)
+    assert "is a Markov network" in failure("convert", "rain.mn", "back.dn")
+
+
+def test_marginals_for_a_conversion_come_from_data(dependency: str) -> None:
+    codes = fs.read_table("rain.csv").to_numpy()
+    np.savetxt("codes.csv", codes, fmt="%d", delimiter=",", header="v0,v1", comments="")
+    done = run("convert", dependency, "rain.mn", "--data", "codes.csv", "--base", "mode")
+    assert (done.exit_code, "count alike" in done.stderr) == (0, False)
+    expected = fs.DependencyNetwork.load(dependency).with_marginals(codes).to_markov(base="mode")
+    found = fs.MarkovNetwork.load("rain.mn")
+    np.testing.assert_allclose(found.score_samples(codes), expected.score_samples(codes), atol=1e-9)
 
 
 def test_models_without_names_go_by_position(folder: Path) -> None:

@@ -269,6 +269,54 @@ def test_auto_says_why() -> None:
     assert "too large" in forced.diagnostics.reason
 
 
+def _two_modes() -> fs.MarkovNetwork:
+    """Five variables that strongly agree in pairs: belief propagation settles, and exaggerates."""
+    pairs = itertools.combinations(range(5), 2)
+    terms: list[tuple[Any, float]] = [([(a, s), (b, s)], 0.7) for a, b in pairs for s in (0, 1)]
+    terms.append(([(0, 1)], 0.3))
+    return fs.MarkovNetwork.from_terms(fs.Schema([2] * 5), terms)
+
+
+def test_auto_does_not_believe_propagation_that_sampling_contradicts() -> None:
+    network = _two_modes()
+    exact = network.marginals(method="exact").probabilities
+    propagated = network.marginals(method="bp")
+    assert propagated.diagnostics.converged
+    assert propagated.diagnostics.expected_error is None
+    assert np.abs(propagated.probabilities - exact).max() > 0.05
+    found = network.marginals(max_table_entries=2)
+    assert found.diagnostics.method == "gibbs"
+    assert "a short Gibbs run contradicts it" in found.diagnostics.reason
+    assert found.diagnostics.expected_error is not None
+    assert np.abs(found.probabilities - exact).max() < 4 * found.diagnostics.expected_error
+    again = network.marginals(max_table_entries=2, n_jobs=1)
+    np.testing.assert_array_equal(again.probabilities, found.probabilities)
+
+
+def test_auto_says_how_far_a_checked_propagation_may_be_off() -> None:
+    network = _network(1, loops=False)
+    evidence = STATES[np.arange(70) % len(STATES)].copy()
+    evidence[:, 1:3] = -1
+    found = network.marginals(evidence, max_table_entries=2)
+    exact = network.marginals(evidence, "exact").probabilities
+    assert found.diagnostics.method == "bp"
+    assert "agrees with 50 of the 70 rows" in found.diagnostics.reason
+    assert np.abs(found.probabilities - exact).max() <= (found.diagnostics.expected_error or 0)
+
+
+def test_auto_says_that_chains_have_not_mixed() -> None:
+    pairs = itertools.combinations(range(6), 2)
+    terms: list[tuple[Any, float]] = [([(a, s), (b, s)], 4.0) for a, b in pairs for s in (0, 1)]
+    terms += [([(0, 1), (1, 0), (2, 1)], -9.0)]
+    network = fs.MarkovNetwork.from_terms(fs.Schema([2] * 6), terms)
+    found = network.marginals(max_table_entries=2)
+    if found.diagnostics.method == "gibbs":
+        assert "have not mixed" in found.diagnostics.reason
+    else:
+        assert "did not mix" in found.diagnostics.reason
+        assert found.diagnostics.expected_error is None
+
+
 def test_evidence_that_is_nothing() -> None:
     assert Evidence.of(SCHEMA).hidden.all()
     assert len(Evidence.of(SCHEMA, {})) == 1

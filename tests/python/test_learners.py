@@ -46,6 +46,14 @@ LEARNERS: dict[str, MarkovLearner] = {
         l1=fs.L1Neighborhood(C=[0.05, 1.0], rule="or", prior_sd=1.0),
         prior_sd=[1.0, 0.1],
     ),
+    "Grafting": fs.Grafting(l1=[20.0, 5.0], prior_sd=[10.0, 1.0]),
+    "BLM": fs.BLM(alpha=[0.5, 2.0], prior_sd=[1.0, 0.1]),
+    "DTBLM": fs.DTBLM(
+        dtsl=fs.DTSL(kappa=0.1, conversion="prune", prior_sd=[1.0, 0.1]),
+        alpha=[0.5, 2.0],
+        prior_sd=[1.0, "dtsl"],
+    ),
+    "TopDown": fs.TopDown(alpha=[0.5, 2.0], additions=3, prior_sd=[1.0, 0.1]),
 }
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
 
@@ -67,7 +75,8 @@ def test_what_a_fit_leaves(learner: MarkovLearner) -> None:
     assert fitted.n_features_in_ == 5
     weights = [row for row in fitted.trials_ if row["stage"] == "weights"]
     final = [row for row in weights if "learner" not in row]
-    assert fitted.score(valid) == max(row["valid_pll"] for row in final)
+    scores = [row["valid_pll"] for row in final if row.get("status") != "skipped"]
+    assert fitted.score(valid) == pytest.approx(max(scores), abs=1e-12)
     assert {"prior_sd"} <= set(fitted.best_params_)
     for row in fitted.trials_:
         assert row["seconds"] >= 0
@@ -155,18 +164,18 @@ def test_ctrl_c_keeps_the_best_so_far(
 ) -> None:
     from feldspar.learners._search import Search
 
-    learn_weights, calls = Search.learn_weights, []
+    offer, offered = Search.offer, []
 
-    def interrupted(self: Search, *args: Any, **kwargs: Any) -> Any:
-        networks = learn_weights(self, *args, **kwargs)
-        calls.append(networks)
+    def interrupted(self: Search, network: fs.MarkovNetwork, *args: Any, **kwargs: Any) -> None:
+        offer(self, network, *args, **kwargs)
+        offered.append(network)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Search, "learn_weights", interrupted)
+    monkeypatch.setattr(Search, "offer", interrupted)
     with pytest.warns(UserWarning, match="interrupted; the best network so far is kept"):
         fitted = _fitted(learner)
-    assert len(calls) == 1
-    assert any(_same(fitted.network_, network) for network in calls[0])
+    assert len(offered) == 1
+    assert _same(fitted.network_, offered[0])
     with pytest.raises(KeyboardInterrupt):
         _fitted(learner, on_interrupt="raise")
 
@@ -194,6 +203,7 @@ def test_without_a_choice_all_rows_are_used() -> None:
 
 def test_only_the_network_that_is_kept_must_converge() -> None:
     learner = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=[1.0, 1e-3], max_iterations=4)
+    learner.set_params(exhaustive=True)
     # So narrow a prior leaves nothing to do but is far from the best.
     with pytest.warns(ConvergenceWarning, match="max_iterations after 4"):
         learner.fit(TRAIN, X_valid=VALID)
@@ -202,6 +212,44 @@ def test_only_the_network_that_is_kept_must_converge() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learner.set_params(prior_sd=1e-3).fit(TRAIN, X_valid=VALID)
+
+
+@every_learner
+def test_what_is_given_up_could_not_have_won(learner: MarkovLearner) -> None:
+    exhaustive = _fitted(learner, exhaustive=True)
+    raced = _fitted(learner)
+    assert raced.best_params_ == exhaustive.best_params_
+    assert raced.network_.features == exhaustive.network_.features
+    assert raced.network_.training_.converged
+    assert raced.score(VALID) == pytest.approx(exhaustive.score(VALID), abs=1e-3)
+    early = {"given_up", "skipped"}
+    assert not early & {row.get("status") for row in exhaustive.trials_}
+
+
+def test_settings_that_cannot_win_are_given_up() -> None:
+    learner = fs.DTSL(kappa=0.1, conversion=["prune", "nonzero"], prior_sd=[None, 1.0, 0.1, 1e-3])
+    learner.fit(TRAIN, X_valid=VALID)
+    rows = [row for row in learner.trials_ if row["stage"] == "weights"]
+    by_setting = {(row["conversion"], row["prior_sd"]): row for row in rows}
+    assert len(rows) == len(by_setting) == 8
+    assert by_setting["prune", 1e-3]["status"] == "given_up"
+    best = by_setting[learner.best_params_["conversion"], learner.best_params_["prior_sd"]]
+    assert best["status"] == "converged"
+    assert best["iterations"] == learner.network_.training_.iterations
+
+
+def test_an_exhaustive_search_skips_nothing() -> None:
+    learner = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=[None, 10.0, 1.0, 0.1, 0.01])
+    statuses = [
+        [
+            row["status"]
+            for row in learner.set_params(exhaustive=exhaustive).fit(TRAIN, X_valid=VALID).trials_
+            if row["stage"] == "weights"
+        ]
+        for exhaustive in (True, False)
+    ]
+    assert statuses[0] == ["converged"] * 5
+    assert statuses[1] != statuses[0]
 
 
 def test_the_clock_tells_stages_apart() -> None:

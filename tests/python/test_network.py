@@ -241,8 +241,13 @@ def test_graph() -> None:
     assert dict(graph.nodes(data="cardinality")) == {"rain": 2, "wind": 3, "wet": 2, "moon": 2}
     edges = {frozenset(edge) for edge in graph.edges}
     assert edges == {frozenset(e) for e in [("rain", "wind"), ("rain", "wet"), ("wind", "wet")]}
-    assert graph.edges["rain", "wind"] == {"n_features": 2, "max_abs_weight": 3.0}
-    assert graph.edges["rain", "wet"] == {"n_features": 1, "max_abs_weight": 3.0}
+    attributes = graph.edges["rain", "wind"]
+    assert (attributes["n_features"], attributes["max_abs_weight"]) == (2, 3.0)
+    attributes = graph.edges["rain", "wet"]
+    assert (attributes["n_features"], attributes["max_abs_weight"]) == (1, 3.0)
+    # Three in one of three states of the wind: the mean is 1, the mean square is 3.
+    assert attributes["strength"] == pytest.approx(3**0.5)
+    assert attributes["sign"] == -1
 
 
 def test_graph_without_networkx(network: fs.MarkovNetwork, monkeypatch: pytest.MonkeyPatch) -> None:

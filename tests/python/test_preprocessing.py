@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -246,3 +247,12 @@ def test_preprocessing_has_no_other_names():
 
     with pytest.raises(AttributeError, match="no attribute 'Normalizer'"):
         feldspar.preprocessing.Normalizer  # noqa: B018
+
+
+@pytest.mark.parametrize("transformer", [Discretizer(), Binarizer()], ids=repr)
+def test_scikit_learns_checks(transformer):
+    from sklearn.utils.estimator_checks import check_estimator
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_estimator(transformer, on_skip=None)

@@ -27,6 +27,7 @@
 #include <feldspar/data/schema.hpp>
 
 #include <feldspar/feature/conjunctions.hpp>
+#include <feldspar/feature/context_rows.hpp>
 #include <feldspar/feature/context_table.hpp>
 #include <feldspar/feature/feature_lookup.hpp>
 #include <feldspar/feature/feature_set.hpp>
@@ -57,7 +58,9 @@
 #include <feldspar/objective/categorical_loss.hpp>
 #include <feldspar/objective/column_groups.hpp>
 #include <feldspar/objective/index_plan.hpp>
+#include <feldspar/objective/likelihood.hpp>
 #include <feldspar/objective/logistic.hpp>
+#include <feldspar/objective/margin_state.hpp>
 #include <feldspar/objective/narrow_index.hpp>
 #include <feldspar/objective/pattern_table.hpp>
 #include <feldspar/objective/penalized.hpp>
@@ -68,17 +71,25 @@
 #include <feldspar/objective/wide_index.hpp>
 
 #include <feldspar/infer/annealed_importance.hpp>
+#include <feldspar/infer/belief_expectations.hpp>
 #include <feldspar/infer/belief_propagation.hpp>
 #include <feldspar/infer/chain_diagnostics.hpp>
+#include <feldspar/infer/chains.hpp>
 #include <feldspar/infer/clique_tree.hpp>
 #include <feldspar/infer/condition.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
+#include <feldspar/infer/conditioned_expectations.hpp>
 #include <feldspar/infer/conjunction_graph.hpp>
+#include <feldspar/infer/context_groups.hpp>
 #include <feldspar/infer/dependency_gibbs.hpp>
 #include <feldspar/infer/elimination.hpp>
 #include <feldspar/infer/enumeration.hpp>
 #include <feldspar/infer/evidence.hpp>
 #include <feldspar/infer/evidence_batch.hpp>
+#include <feldspar/infer/exact_expectations.hpp>
+#include <feldspar/infer/expectation_engine.hpp>
+#include <feldspar/infer/expectation_method.hpp>
+#include <feldspar/infer/factor_beliefs.hpp>
 #include <feldspar/infer/factor_graph.hpp>
 #include <feldspar/infer/factor_messages.hpp>
 #include <feldspar/infer/factor_neighbours.hpp>
@@ -93,14 +104,23 @@
 #include <feldspar/infer/pack_sweep.hpp>
 #include <feldspar/infer/propagation.hpp>
 #include <feldspar/infer/sample_sat.hpp>
+#include <feldspar/infer/sampled_expectations.hpp>
 #include <feldspar/infer/sampled_marginals.hpp>
-#include <feldspar/infer/stopping.hpp>
+#include <feldspar/infer/stored_messages.hpp>
 #include <feldspar/infer/table_box.hpp>
 
+#include <feldspar/learn/bottom_up.hpp>
+#include <feldspar/learn/coordinate_ascent.hpp>
 #include <feldspar/learn/decision_tree.hpp>
+#include <feldspar/learn/distance.hpp>
 #include <feldspar/learn/dn2mn.hpp>
+#include <feldspar/learn/example_features.hpp>
+#include <feldspar/learn/feature_gain.hpp>
+#include <feldspar/learn/fit_likelihood.hpp>
 #include <feldspar/learn/fit_weights.hpp>
 #include <feldspar/learn/generate_features.hpp>
+#include <feldspar/learn/grafting.hpp>
+#include <feldspar/learn/introduction.hpp>
 #include <feldspar/learn/l1_logistic.hpp>
 #include <feldspar/learn/l1_neighborhood.hpp>
 #include <feldspar/learn/l1_newton.hpp>
@@ -108,6 +128,8 @@
 #include <feldspar/learn/l1_path.hpp>
 #include <feldspar/learn/l1_problem.hpp>
 #include <feldspar/learn/l1_score.hpp>
+#include <feldspar/learn/search_status.hpp>
 #include <feldspar/learn/split_counts.hpp>
 #include <feldspar/learn/split_gain.hpp>
+#include <feldspar/learn/top_down.hpp>
 #include <feldspar/learn/tree_features.hpp>

@@ -24,15 +24,16 @@ class ModelTarget(click.Path):
 
     name = "file"
 
-    def __init__(self) -> None:
+    def __init__(self, suffixes: tuple[str, ...] = MODEL_SUFFIXES) -> None:
         super().__init__(dir_okay=False, writable=True, path_type=Path)
+        self._suffixes = suffixes
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Check folder and ending."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if Path(path.name.removesuffix(".gz")).suffix.lower() not in MODEL_SUFFIXES:
+        if Path(path.name.removesuffix(".gz")).suffix.lower() not in self._suffixes:
             self.fail(
-                f"{path}: expected a name that ends with {', '.join(MODEL_SUFFIXES)} "
+                f"{path}: expected a name that ends with {', '.join(self._suffixes)} "
                 "(with .gz after it, if you like)",
                 param,
                 ctx,

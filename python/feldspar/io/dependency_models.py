@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from feldspar.dependency import DependencyModel
-from feldspar.io.files import Target
+from feldspar.io.files import Target, read_text
 from feldspar.io.formats import format_of
 from feldspar.io.libra_dependency import read_libra_dependency, write_libra_dependency
-from feldspar.io.native_dependency import read_native_dependency, write_native_dependency
+from feldspar.io.models import load_network
+from feldspar.io.native_dependency import (
+    FORMAT,
+    read_native_dependency,
+    write_native_dependency,
+)
+from feldspar.network import MarkovNetwork
 
-__all__ = ["load_dependency_network", "save_dependency_network"]
+__all__ = ["load_dependency_network", "load_model", "save_dependency_network"]
 
 _READERS: dict[str, Callable[[Target], DependencyModel]] = {
     "json": read_native_dependency,
@@ -64,3 +70,18 @@ def save_dependency_network(
         If the format is unknown or cannot hold the network.
     """
     _WRITERS[format_of(path, format, _WRITERS)](network, path)
+
+
+def load_model(path: Target) -> MarkovNetwork | DependencyModel:
+    """Read a Markov network or a dependency network, whichever the file holds.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ``.json``, ``.mn``, ``.uai`` or ``.dn`` file, packed (``.mn.gz``) or not.
+    """
+    name = str(path).lower().removesuffix(".gz")
+    # Our own documents have their format in front.
+    if name.endswith(".dn") or (name.endswith(".json") and FORMAT in read_text(path)[:200]):
+        return load_dependency_network(path)
+    return load_network(path)

@@ -1,18 +1,27 @@
 """Learners of Markov networks: scikit-learn estimators."""
 
+from feldspar.learners.blm import BLM
 from feldspar.learners.dependency_network import DependencyNetwork
 from feldspar.learners.dn2mn import DN2MN
+from feldspar.learners.dtblm import DTBLM
 from feldspar.learners.dtl1 import DTL1
 from feldspar.learners.dtsl import DTSL
+from feldspar.learners.grafting import Grafting, GraftingCertificate
 from feldspar.learners.l1_neighborhood import L1Neighborhood
 from feldspar.learners.stability import EdgeStability, stability_selection
+from feldspar.learners.top_down import TopDown
 
 __all__ = [
+    "BLM",
     "DN2MN",
+    "DTBLM",
     "DTL1",
     "DTSL",
     "DependencyNetwork",
     "EdgeStability",
+    "Grafting",
+    "GraftingCertificate",
     "L1Neighborhood",
+    "TopDown",
     "stability_selection",
 ]

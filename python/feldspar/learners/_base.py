@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
@@ -26,11 +27,29 @@ Word = TypeVar("Word", bound=str)
 PRIOR_SDS = (100.0, 10.0, 1.0, 0.1)
 
 
+# In the docstring of a learner, "..." after its own parameters stands for these.
+_COMMON_PARAMETERS = """\
+max_iterations, tolerance : int, float
+    Of weight learning, as in :func:`feldspar.learn_weights`.
+time_limit : float, optional
+    Seconds for everything; when they are over, the best network so far is kept, with a warning.
+random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
+    For rows held out and whatever else is random; the same integer gives the same network.
+n_jobs : int, optional
+    Threads. The result does not depend on it.
+verbose : bool
+    Show progress on a terminal.
+on_interrupt : {"return", "raise"}
+    What Ctrl-C does: keep the best network so far, or raise.
+"""
+
+
 class MarkovLearner(DiscreteEstimator):
     """Fits Markov networks: reads the data, searches, keeps the best network.
 
     A parameter named in `_tuned` is one value or a list of values to try. A subclass says in
-    `_search` what is tried; it need not look after time limits, interruptions or warnings.
+    `_search` what is tried; it need not look after time limits, interruptions or warnings. A line
+    ``...`` in the parameters of its docstring stands for those that all learners have.
 
     Attributes
     ----------
@@ -53,9 +72,18 @@ class MarkovLearner(DiscreteEstimator):
     # The names of the parameters that may be lists of values to try.
     _tuned: ClassVar[tuple[str, ...]] = ("prior_sd",)
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Complete the docstring."""
+        super().__init_subclass__(**kwargs)
+        if cls.__doc__:  # not under python -OO
+            head, examples, rest = inspect.cleandoc(cls.__doc__).partition("\nExamples\n")
+            head = head.replace("\n...\n", f"\n{_COMMON_PARAMETERS}", 1)
+            cls.__doc__ = head + examples + rest
+
     prior_sd: Any
     max_iterations: int
     tolerance: float
+    exhaustive: bool = False
     time_limit: float | None
     random_state: RandomState
     n_jobs: int | None
@@ -97,6 +125,7 @@ class MarkovLearner(DiscreteEstimator):
         search = Search(data, clock)
         try:
             self._search(search)
+            search.finish()
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or search.network is None:
                 raise
@@ -165,6 +194,7 @@ class MarkovLearner(DiscreteEstimator):
             tolerance=self.tolerance,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
+            exhaustive=self.exhaustive,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,14 @@ import numpy.typing as npt
 from feldspar import _core
 from feldspar._random import RandomState, generator
 from feldspar.conditionals import check_weight_left
-from feldspar.features import FeatureSet, core_dataset
+from feldspar.features import FeatureSet, core_dataset, core_float
 from feldspar.learners._clock import Clock
-from feldspar.missing import MissingValuesWarning, complete_rows, gaps
+from feldspar.learners._race import STEPS, Contender, divide, leader
+from feldspar.missing import MissingValuesWarning, complete_rows, gaps, is_complete
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
-from feldspar.weights import PseudoLikelihood, fit_path, is_interrupted
+from feldspar.weights import PseudoLikelihood, WeightRun, is_interrupted
 
 # The part of the training rows that choices are made by where there are no validation rows.
 _HELD_OUT = 0.1
@@ -36,8 +37,8 @@ class TrainingData:
         Complete rows: what structure is learned from.
     valid : Table or None
         Complete rows; ``None`` where there is nothing to choose.
-    dataset : _core.Dataset
-        ``train`` with equal rows merged.
+    dataset, valid_dataset : _core.Dataset
+        The same with equal rows merged.
     with_gaps : Table or None
         The rows of ``train`` and those with missing entries, which weights are learned from;
         ``None`` where nothing is missing.
@@ -46,7 +47,13 @@ class TrainingData:
     train: Table
     valid: Table | None
     dataset: _core.Dataset
+    valid_dataset: _core.Dataset | None
     with_gaps: Table | None = None
+
+    @property
+    def for_weights(self) -> _core.Dataset | Table:
+        """What weights are learned from."""
+        return self.dataset if self.with_gaps is None else self.with_gaps
 
     @classmethod
     def of(
@@ -71,16 +78,17 @@ class TrainingData:
         if valid is not None:
             check_weight_left("the validation data", valid)
             valid = complete_rows(valid, "the validation data")
+        valid_dataset = None if valid is None else core_dataset(valid)
         complete = complete_rows(train)
         if complete is train:
-            return cls(train, valid, core_dataset(train))
+            return cls(train, valid, core_dataset(train), valid_dataset)
         warnings.warn(
             f"X has {gaps(train)}; structure is learned from the {len(complete)} of {len(train)} "
             "rows that are complete, weights also from the others where all they need is known",
             MissingValuesWarning,
             stacklevel=3,
         )
-        return cls(complete, valid, core_dataset(complete), train)
+        return cls(complete, valid, core_dataset(complete), valid_dataset, train)
 
 
 def _held_out(table: Table, random_state: RandomState) -> tuple[Table, Table]:
@@ -93,7 +101,7 @@ def _held_out(table: Table, random_state: RandomState) -> tuple[Table, Table]:
             f"X has {gaps(table)}; a single row is complete, too few to hold some out; expected "
             "more, X_valid, or one value for each parameter"
         )
-    rows = np.flatnonzero(~(table.codes < 0).any(axis=1) & (table.weights > 0))
+    rows = np.flatnonzero(is_complete(table))
     size = max(round(_HELD_OUT * len(rows)), 1)
     held_out = np.zeros(len(table), dtype=bool)
     held_out[generator(random_state).permutation(rows)[:size]] = True
@@ -118,6 +126,8 @@ class WeightSettings:
     tolerance : float
     n_jobs : int or None
     verbose : bool
+    exhaustive : bool
+        Learn the weights of all settings to the tolerance, also of those that cannot win.
     """
 
     prior_sd: Sequence[float | None]
@@ -125,10 +135,18 @@ class WeightSettings:
     tolerance: float
     n_jobs: int | None
     verbose: bool
+    exhaustive: bool = False
+
+    def with_priors(self, prior_sd: Sequence[float | None]) -> WeightSettings:
+        """Return the same with other priors."""
+        return replace(self, prior_sd=prior_sd)
 
 
 class Search:
     """Tries settings, remembers each, and keeps the network that scores best.
+
+    Weights are learned loosely at first; `finish` takes those of the settings that may be the best
+    to the tolerance (see ``_race``).
 
     Attributes
     ----------
@@ -146,8 +164,7 @@ class Search:
         self.trials: list[dict[str, Any]] = []
         self.network: MarkovNetwork | None = None
         self.params: dict[str, Any] = {}
-        self._best_pll = -np.inf
-        self._is_stand_in = False
+        self._contenders: list[Contender] = []
 
     def add_structure_trial(
         self, params: dict[str, Any], *, valid_pll: float | None, n_features: int, seconds: float
@@ -173,56 +190,101 @@ class Search:
     ) -> list[MarkovNetwork]:
         """Learn the weights of a feature set for each prior; return the networks.
 
+        From the narrowest prior to the widest, each from the weights before. Once a wider prior has
+        made things worse for certain, those still wider are skipped.
+
         Raises KeyboardInterrupt after an interruption, the networks so far being kept.
         """
+        races = self.data.valid is not None and not settings.exhaustive
+        steps = tuple(settings.tolerance * step for step in (STEPS if races else (1.0,)))
+        tried: dict[int, Contender] = {}
+        path: list[Contender] = []
         with self.clock.stage("weights"):
-            data = self.data.dataset if self.data.with_gaps is None else self.data.with_gaps
-            likelihood = PseudoLikelihood._of_core(features, data, settings.n_jobs)
-            networks = fit_path(
-                likelihood,
-                prior_sd=settings.prior_sd,
-                initial_weights=initial_weights,
-                max_iterations=settings.max_iterations,
-                tolerance=settings.tolerance,
-                time_limit=self.clock.seconds_left,
-                verbose=settings.verbose,
-            )
-            for network in networks:
-                self.offer(network, params, n_jobs=settings.n_jobs)
-        if any(map(is_interrupted, networks)):
-            raise KeyboardInterrupt
-        return networks
+            likelihood = PseudoLikelihood._of_core(features, self.data.for_weights, settings.n_jobs)
+            judge = None
+            if self.data.valid_dataset is not None:
+                judge = PseudoLikelihood._of_core(
+                    features, self.data.valid_dataset, settings.n_jobs
+                )
+            for i in _narrowest_first(settings.prior_sd):
+                if self.clock.is_over and self._contenders:
+                    break
+                own = {**params, "prior_sd": settings.prior_sd[i]}
+                row = {"stage": "weights", **own, "n_features": len(features), "seconds": 0.0}
+                if races and len(path) > 1 and path[-1].is_beaten_by(path[-2]):
+                    self.trials.append(row | {"status": "skipped", "valid_pll": None})
+                    continue
+                run = WeightRun(
+                    likelihood,
+                    prior_sd=settings.prior_sd[i],
+                    initial_weights=path[-1].network.weights if path else initial_weights,
+                    max_iterations=settings.max_iterations,
+                    verbose=settings.verbose,
+                )
+                contender = Contender(run, steps, own, row, judge)
+                self._advance(contender)
+                tried[i] = contender
+                path.append(contender)
+        return [tried[i].network for i in sorted(tried)]
+
+    def finish(self) -> None:
+        """Learn the weights of all that may be the best to the end, the most promising first."""
+        with self.clock.stage("weights"):
+            while unfinished := [c for c in self._contenders if c.steps_left]:
+                if self.clock.is_over:
+                    break
+                self._advance(max(unfinished, key=lambda c: c.at_most))
 
     def offer(
         self, network: MarkovNetwork, params: dict[str, Any], *, n_jobs: int | None = None
     ) -> None:
-        """Score a network, remember the trial, and keep it if it is the best."""
+        """Score a network whose weights are final, remember the trial, keep it if it is best."""
+        started = time.perf_counter()
         report = network.training_
         if report is not None and np.isnan(report.objective):  # an interruption left it no time
             return
-        started = time.perf_counter()
-        valid = self.data.valid
-        valid_pll = None if valid is None else network.score(valid, n_jobs=n_jobs)
-        row: dict[str, Any] = {"stage": "weights", **params}
         if report is not None:
             params = {**params, "prior_sd": report.prior_sd}
-            row |= {
-                "prior_sd": report.prior_sd,
-                "status": report.status,
-                "iterations": report.iterations,
-            }
-        fit_seconds = 0.0 if report is None else report.seconds
-        row |= {
-            "valid_pll": valid_pll,
+        contender = Contender(None, (), params, {"stage": "weights", **params})
+        contender.network = network
+        valid = self.data.valid
+        contender.valid_pll = None if valid is None else network.score(valid, n_jobs=n_jobs)
+        if report is not None:
+            contender.row |= {"status": report.status, "iterations": report.iterations}
+        contender.row |= {
+            "valid_pll": contender.valid_pll,
             "n_features": len(network.features),
-            "seconds": fit_seconds + time.perf_counter() - started,
+            "seconds": time.perf_counter() - started + (0.0 if report is None else report.seconds),
         }
-        self.trials.append(row)
-        better = valid_pll is not None and valid_pll > self._best_pll
-        if self.network is None or self._is_stand_in or better:
-            self.network, self.params, self._is_stand_in = network, params, False
-            self._best_pll = -np.inf if valid_pll is None else valid_pll
+        self._take(contender)
 
     def stand_in(self, network: MarkovNetwork | None, params: dict[str, Any]) -> None:
         """Keep a network until the first one is offered: all that an interruption would leave."""
-        self.network, self.params, self._is_stand_in = network, params, True
+        self.network, self.params = network, params
+        self._contenders = []
+
+    def _advance(self, contender: Contender) -> None:
+        """Take a contender one step further."""
+        started = time.perf_counter()
+        contender.advance(time_limit=self.clock.seconds_left)
+        contender.row["seconds"] += time.perf_counter() - started
+        self._take(contender)
+        if is_interrupted(contender.network):
+            raise KeyboardInterrupt
+
+    def _take(self, contender: Contender) -> None:
+        """Put a contender's news among the others'."""
+        if contender not in self._contenders:
+            self.trials.append(contender.row)
+            self._contenders.append(contender)
+        self._contenders, beaten = divide(self._contenders)
+        for loser in beaten:
+            loser.give_up()
+        best = leader(self._contenders)
+        self.network, self.params = best.network, best.params
+
+
+def _narrowest_first(prior_sd: Sequence[float | None]) -> list[int]:
+    """Return the places of the priors, by their standard deviation."""
+    sds = [np.inf if sd is None else core_float("prior_sd", sd) for sd in prior_sd]
+    return sorted(range(len(sds)), key=lambda i: sds[i])

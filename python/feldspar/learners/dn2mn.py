@@ -49,10 +49,10 @@ class DN2MN(MarkovLearner):
         Of the trees, as in :class:`feldspar.DTSL`.
     solver : {"coordinate", "owlqn"}
         Of the logistic regressions.
-    max_iterations, tolerance : int, float
-        For ``relearn``, as in :func:`feldspar.learn_weights`.
-    time_limit, random_state, n_jobs, verbose, on_interrupt
-        As in :class:`feldspar.DTSL`.
+    exhaustive : bool
+        Learn the weights of every setting to the tolerance. If not, those of settings that cannot
+        be the best any more are given up early; ``trials_`` tells which.
+    ...
 
     Attributes
     ----------
@@ -88,6 +88,7 @@ class DN2MN(MarkovLearner):
         solver: str = "coordinate",
         max_iterations: int = 1000,
         tolerance: float = 1e-5,
+        exhaustive: bool = False,
         time_limit: float | None = None,
         random_state: RandomState = 0,
         n_jobs: int | None = None,
@@ -106,6 +107,7 @@ class DN2MN(MarkovLearner):
         self.solver = solver
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.exhaustive = exhaustive
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs

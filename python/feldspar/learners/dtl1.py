@@ -20,7 +20,8 @@ class DTL1(MarkovLearner):
     """Learns with DTSL and with L1 neighbourhoods, and relearns the weights of both together.
 
     Trees find interactions of many variables; L1 finds many weak pairwise ones. Their union is
-    often better than either.
+    often better than either. ``time_limit`` is for all three steps together, the steps' own limits
+    hold besides; ``n_jobs`` and ``verbose`` hold for all of them.
 
     Parameters
     ----------
@@ -30,12 +31,10 @@ class DTL1(MarkovLearner):
         How the neighbourhoods are learned and tuned; ``L1Neighborhood()`` if left out.
     prior_sd : float, None or sequence of them
         Standard deviation of the Gaussian prior on the weights of the union.
-    max_iterations, tolerance : int, float
-        Of learning the weights of the union, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds for all three steps together; the steps' own limits hold besides.
-    random_state, n_jobs, verbose, on_interrupt
-        As in :class:`feldspar.DTSL`; they hold for all three steps.
+    exhaustive : bool
+        Learn the weights of every setting to the tolerance. If not, those of settings that cannot
+        be the best any more are given up early; ``trials_`` tells which.
+    ...
 
     Attributes
     ----------
@@ -69,6 +68,7 @@ class DTL1(MarkovLearner):
         prior_sd: float | Sequence[float | None] | None = PRIOR_SDS,
         max_iterations: int = 1000,
         tolerance: float = 1e-5,
+        exhaustive: bool = False,
         time_limit: float | None = None,
         random_state: RandomState = 0,
         n_jobs: int | None = None,
@@ -80,6 +80,7 @@ class DTL1(MarkovLearner):
         self.prior_sd = prior_sd
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.exhaustive = exhaustive
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -94,6 +95,8 @@ class DTL1(MarkovLearner):
         }
         for step in steps.values():
             step.set_params(n_jobs=self.n_jobs, verbose=self.verbose)
+            if self.exhaustive:
+                step.set_params(exhaustive=True)
         return steps
 
     def _has_choice(self) -> bool:
@@ -106,6 +109,7 @@ class DTL1(MarkovLearner):
             own = Search(search.data, search.clock.part(step.time_limit))
             try:
                 step._search(own)
+                own.finish()
             finally:
                 search.trials += [{"learner": name, **row} for row in own.trials]
                 search.stand_in(own.network, {name: own.params})

@@ -50,18 +50,10 @@ class DTSL(MarkovLearner):
     zero_values : mapping, optional
         The value of a variable that ``"nonzero"`` leaves out, by name or index; code 0 for
         variables that are not named.
-    max_iterations, tolerance : int, float
-        Of weight learning, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds; when they are over, the best network so far is kept.
-    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
-        For rows held out; nothing else is random.
-    n_jobs : int, optional
-        Threads. The result does not depend on it.
-    verbose : bool
-        Show progress on a terminal.
-    on_interrupt : {"return", "raise"}
-        What Ctrl-C does: keep the best network so far, or raise.
+    exhaustive : bool
+        Learn the weights of every setting to the tolerance. If not, those of settings that cannot
+        be the best any more are given up early; ``trials_`` tells which.
+    ...
 
     References
     ----------
@@ -91,6 +83,7 @@ class DTSL(MarkovLearner):
         zero_values: Mapping[str | int, Label] | None = None,
         max_iterations: int = 1000,
         tolerance: float = 1e-5,
+        exhaustive: bool = False,
         time_limit: float | None = None,
         random_state: RandomState = 0,
         n_jobs: int | None = None,
@@ -105,6 +98,7 @@ class DTSL(MarkovLearner):
         self.zero_values = zero_values
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.exhaustive = exhaustive
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -126,6 +120,7 @@ class DTSL(MarkovLearner):
                 verbose=self.verbose,
             ),
         )
+        tried: list[FeatureSet] = []
         for conversion in conversions:
             if search.clock.is_over and search.network is not None:
                 break
@@ -139,7 +134,9 @@ class DTSL(MarkovLearner):
                 n_features=len(features),
                 seconds=time.perf_counter() - started,
             )
-            search.learn_weights(features, params, settings)
+            if features not in tried:  # short paths: prune, prune-10 and prune-5 may be the same
+                tried.append(features)
+                search.learn_weights(features, params, settings)
 
 
 def _zero_codes(

@@ -42,18 +42,10 @@ class L1Neighborhood(MarkovLearner):
         Of the EBIC: how much it counts that there are many predictors to choose from; 0 is the BIC.
     solver : {"coordinate", "owlqn"}
         Of the regressions. Both find the same weights; the first is faster.
-    max_iterations, tolerance : int, float
-        Of learning the network's weights, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds; when they are over, the best network so far is kept.
-    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
-        For rows held out; nothing else is random.
-    n_jobs : int, optional
-        Threads. The result does not depend on it.
-    verbose : bool
-        Show progress on a terminal.
-    on_interrupt : {"return", "raise"}
-        What Ctrl-C does: keep the best network so far, or raise.
+    exhaustive : bool
+        Learn the weights of every setting to the tolerance. If not, those of settings that cannot
+        be the best any more are given up early; ``trials_`` tells which.
+    ...
 
     References
     ----------
@@ -85,6 +77,7 @@ class L1Neighborhood(MarkovLearner):
         solver: str = "coordinate",
         max_iterations: int = 1000,
         tolerance: float = 1e-5,
+        exhaustive: bool = False,
         time_limit: float | None = None,
         random_state: RandomState = 0,
         n_jobs: int | None = None,
@@ -99,6 +92,7 @@ class L1Neighborhood(MarkovLearner):
         self.solver = solver
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.exhaustive = exhaustive
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs

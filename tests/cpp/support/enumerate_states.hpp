@@ -134,7 +134,8 @@ inline SmallEvidence small_evidence(Dice& dice, const Schema& schema, double obs
 
 // Distances between estimates and truth in standard errors, of many runs. If errors are what they say
 // these are standard normal numbers, but for batches that still remember each other a little: of N
-// numbers N / 16000 are beyond four.
+// numbers N / 16000 are beyond four. So single runs are judged by how their deviations are spread
+// (root_mean_square, beyond_four against the number there), the mean of many by its distance.
 class Deviations {
  public:
   void add(double estimate, double truth, double standard_error) {
@@ -154,6 +155,22 @@ class Deviations {
     for (std::size_t v = 0; v + 1 < offsets.size(); ++v)
       for (std::size_t i = offsets[v] + (offsets[v + 1] - offsets[v] == 2); i < offsets[v + 1]; ++i)
         add(estimates[i], truth[i], standard_errors[i]);
+  }
+
+  // One question asked with several seeds: the mean answer, with the error that the runs' own make.
+  void add_mean(const Schema& schema, std::span<const std::vector<double>> estimates,
+                std::span<const std::vector<double>> standard_errors,
+                std::span<const double> truth) {
+    const auto n = static_cast<double>(estimates.size());
+    std::vector<double> means(truth.size(), 0.0), errors(truth.size(), 0.0);
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+      for (std::size_t run = 0; run < estimates.size(); ++run) {
+        means[i] += estimates[run][i] / n;
+        errors[i] += standard_errors[run][i] * standard_errors[run][i];
+      }
+      errors[i] = std::sqrt(errors[i]) / n;
+    }
+    add(schema, means, truth, errors);
   }
 
   std::size_t size() const { return n_; }

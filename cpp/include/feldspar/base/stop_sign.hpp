@@ -30,10 +30,13 @@ class StopSign {
     if (interrupted()) throw Interrupted();
   }
 
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   bool out_of_time() const {
-    if (max_seconds_ == std::numeric_limits<double>::infinity()) return false;
-    return std::chrono::duration<double>(Clock::now() - start_).count() >= max_seconds_;
+    return max_seconds_ != std::numeric_limits<double>::infinity() && seconds() >= max_seconds_;
   }
+
+  // For work that ends alike for either reason.
+  bool is_up() const { return interrupted() || out_of_time(); }
 
  private:
   using Clock = std::chrono::steady_clock;

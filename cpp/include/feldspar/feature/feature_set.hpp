@@ -80,6 +80,12 @@ class FeatureSet {
   std::size_t first_test(FeatureId id) const noexcept { return begin_[id]; }
 
   std::span<const Value> values(ValueSetId id) const noexcept { return sets_[id]; }
+  bool admits(ValueSetId id, Value value) const noexcept {
+    const auto admitted = sets_[id];
+    return admitted.size() == 1 ? admitted[0] == value
+                                : std::ranges::binary_search(admitted, value);
+  }
+  const ValueSets& value_sets() const noexcept { return sets_; }
   std::size_t n_value_sets() const noexcept { return sets_.size(); }
 
  private:

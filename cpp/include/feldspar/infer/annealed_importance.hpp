@@ -35,12 +35,15 @@
 #include <feldspar/base/hash.hpp>
 #include <feldspar/base/parallel.hpp>
 #include <feldspar/base/random.hpp>
+#include <feldspar/base/stop_sign.hpp>
 #include <feldspar/base/types.hpp>
+#include <feldspar/feature/feature_set.hpp>
+#include <feldspar/infer/chains.hpp>
+#include <feldspar/infer/condition.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
 #include <feldspar/infer/evidence.hpp>
 #include <feldspar/infer/hidden_model.hpp>
 #include <feldspar/infer/sampled_marginals.hpp>
-#include <feldspar/infer/stopping.hpp>
 #include <feldspar/model/markov_network.hpp>
 
 namespace feldspar {
@@ -133,15 +136,15 @@ inline AnnealedEstimate estimate_mean(std::span<const double> log_weights) {
 
 class AnnealedChain {
  public:
-  AnnealedChain(AnnealingBase base, const HiddenPattern& pattern, const HiddenModel& model,
+  AnnealedChain(AnnealingBase base, const FeatureSet& features, const HiddenModel& model,
                 const ConditionalScores& scores, const Random& random)
       : uniform_base_(base == AnnealingBase::uniform),
-        pattern_(pattern),
+        features_(features),
         model_(model),
         scores_(scores),
         state_(scores, 1),
         random_(random) {
-    for (std::size_t h = 0; h < pattern.n_hidden(); ++h) {
+    for (std::size_t h = 0; h < features.schema().n_variables(); ++h) {
       probabilities_.assign(scores.unary(h).begin(), scores.unary(h).end());
       if (uniform_base_) std::ranges::fill(probabilities_, 0.0);
       normalize_scores(probabilities_);
@@ -153,10 +156,10 @@ class AnnealedChain {
   double energy() const noexcept { return energy_; }
 
   void sweep(double beta) {
-    for (std::size_t h = 0; h < pattern_.n_hidden(); ++h) visit(h, beta);
+    for (std::size_t h = 0; h < features_.schema().n_variables(); ++h) visit(h, beta);
   }
   void sweep_backwards(double beta) {
-    for (std::size_t h = pattern_.n_hidden(); h-- > 0;) visit(h, beta);
+    for (std::size_t h = features_.schema().n_variables(); h-- > 0;) visit(h, beta);
   }
 
  private:
@@ -164,19 +167,19 @@ class AnnealedChain {
   double compute_energy() const {
     double sum = 0;
     for (const WeightedPart& part : model_.parts) {
-      const bool holds = std::ranges::all_of(pattern_.part(part.part), [&](const Test& test) {
-        return pattern_.admits(test.values, state_.value(test.variable, 0));
+      const bool holds = std::ranges::all_of(features_[part.part], [&](const Test& test) {
+        return features_.admits(test.values, state_.value(test.variable, 0));
       });
       if (holds) sum += part.weight;
     }
     if (uniform_base_)
-      for (std::size_t h = 0; h < pattern_.n_hidden(); ++h)
+      for (std::size_t h = 0; h < features_.schema().n_variables(); ++h)
         sum += scores_.unary(h)[state_.value(h, 0)];
     return sum;
   }
 
   void visit(std::size_t h, double beta) {
-    const std::size_t cardinality = pattern_.cardinality(h);
+    const std::size_t cardinality = features_.schema().cardinalities()[h];
     if (cardinality == 1) return;
     const auto unary = scores_.unary(h);
     energies_.resize(cardinality);
@@ -193,7 +196,7 @@ class AnnealedChain {
   }
 
   bool uniform_base_;
-  const HiddenPattern& pattern_;
+  const FeatureSet& features_;
   const HiddenModel& model_;
   const ConditionalScores& scores_;
   Chains state_;
@@ -209,10 +212,11 @@ class Annealing {
       : options_(options),
         execution_(execution),
         stop_(execution, options.max_seconds),
-        rows_(network.schema(), evidence),
-        pattern_(network, rows_.hidden(0)),
-        model_(pattern_.condition(evidence, std::vector<std::size_t>{0})[0]),
-        scores_(pattern_, model_, {.visits = n_visits(options), .probabilities = false}),
+        row_hash_(hash_evidence(network.schema(), evidence, 0)),
+        conditioner_(network, evidence.codes, !evidence.log_likelihoods.empty()),
+        model_(hidden_models(conditioner_, evidence, std::vector<std::size_t>{0})[0]),
+        scores_(conditioner_.features(), model_,
+                {.visits = n_visits(options), .probabilities = false}),
         betas_(annealing_temperatures(options.schedule, options.n_temperatures)) {}
 
   AnnealedPartition run() {
@@ -242,9 +246,10 @@ class Annealing {
 
   double log_base() const {
     double sum = 0;
-    for (std::size_t h = 0; h < pattern_.n_hidden(); ++h)
+    const Schema& schema = conditioner_.features().schema();
+    for (std::size_t h = 0; h < schema.n_variables(); ++h)
       sum += options_.base == AnnealingBase::uniform
-                 ? std::log(static_cast<double>(pattern_.cardinality(h)))
+                 ? std::log(static_cast<double>(schema.cardinalities()[h]))
                  : log_total(scores_.unary(h));
     return sum;
   }
@@ -254,8 +259,8 @@ class Annealing {
                                  std::string_view name) {
     std::vector<double> weights(static_cast<std::size_t>(options_.n_chains), kUnfinished);
     parallel_for(weights.size(), execution_, [&](std::size_t c) {
-      const Random random(options_.seed, {name, combine_hash(rows_.hash(0), c)});
-      AnnealedChain chain(options_.base, pattern_, model_, scores_, random);
+      const Random random(options_.seed, {name, combine_hash(row_hash_, c)});
+      AnnealedChain chain(options_.base, conditioner_.features(), model_, scores_, random);
       weights[c] = (this->*weight)(chain);
     });
     execution_.throw_if_stopped();
@@ -268,7 +273,7 @@ class Annealing {
     for (std::size_t k = 1; k < betas_.size(); ++k) {
       weight += (betas_[k] - betas_[k - 1]) * chain.energy();
       if (k + 1 == betas_.size()) break;  // the last state is not looked at
-      if (stop_()) return kUnfinished;
+      if (stop_.is_up()) return kUnfinished;
       for (int i = 0; i < options_.n_sweeps; ++i) chain.sweep(betas_[k]);
     }
     return weight;
@@ -276,14 +281,14 @@ class Annealing {
 
   double reverse_weight(AnnealedChain& chain) const {
     for (int i = 0; i < options_.reverse_burn_in; ++i) {
-      if (stop_()) return kUnfinished;
+      if (stop_.is_up()) return kUnfinished;
       chain.sweep(1.0);
     }
     double weight = 0;
     for (std::size_t k = betas_.size() - 1; k >= 1; --k) {
       weight -= (betas_[k] - betas_[k - 1]) * chain.energy();
       if (k == 1) break;
-      if (stop_()) return kUnfinished;
+      if (stop_.is_up()) return kUnfinished;
       for (int i = 0; i < options_.n_sweeps; ++i) chain.sweep_backwards(betas_[k - 1]);
     }
     return weight;
@@ -291,9 +296,9 @@ class Annealing {
 
   AnnealingOptions options_;
   Execution execution_;
-  StopCheck stop_;
-  EvidenceRows rows_;
-  HiddenPattern pattern_;
+  StopSign stop_;
+  std::uint64_t row_hash_;
+  Conditioner conditioner_;
   HiddenModel model_;
   ConditionalScores scores_;
   std::vector<double> betas_;

@@ -7,7 +7,9 @@
 //   Geyer's initial monotone sequence of autocorrelations (Geyer 1992), chains taken together.
 // - SeriesMoments: the same questions for many series at once without keeping the draws. Precision
 //   comes from batch means: with batches of about sqrt(n) draws, far longer than draws remember each
-//   other, the variance of batch means tells that of the whole mean (Flegal and Jones 2010).
+//   other, the variance of batch means tells that of the whole mean (Flegal and Jones 2010). Where
+//   draws remember longer, it tells too little; batches of twice the length tell by how much, and
+//   the difference is added (the lugsail estimator: Vats and Flegal 2021).
 //
 // Cost: one pass over the draws; effective_sample_size one more for each lag until the
 // autocorrelation is lost in noise. Values that do not vary have R-hat 1 and count in full.
@@ -178,6 +180,11 @@ class SeriesMoments {
     m.sum[side] += sum;
     m.squares[side] += squares;
     m.batches += sum * sum / static_cast<double>(n_draws);
+    m.pair_sum += sum;
+    m.pair_draws += static_cast<double>(n_draws);
+    if (++m.n_batches % 2 != 0) return;
+    m.pairs += m.pair_sum * m.pair_sum / m.pair_draws;
+    m.pair_sum = m.pair_draws = 0;
   }
   void advance(std::size_t chain, std::size_t n_draws) noexcept { finished_[chain] += n_draws; }
 
@@ -205,6 +212,9 @@ class SeriesMoments {
   struct Moments {
     double sum[2] = {}, squares[2] = {};  // by half
     double batches = 0;                   // sum over batches of sum^2 / length
+    double pairs = 0;                     // the same over pairs of neighbouring batches,
+    double pair_sum = 0, pair_draws = 0;  // and what is there of the next pair
+    std::size_t n_batches = 0;
   };
 
   static std::size_t batch_length(std::size_t length) noexcept {
@@ -275,7 +285,7 @@ inline SeriesSummary SeriesMoments::summarize(std::size_t series) const {
   SeriesSummary summary{.mean = mean(series)};
   const double mean = summary.mean;
   std::vector<double> means, variances;
-  double square = 0, batch = 0, between = 0;
+  double square = 0, batch = 0, pair = 0, between = 0;
   for (std::size_t c = 0; c < n_chains_; ++c) {
     const Moments& m = moments_[series * n_chains_ + c];
     for (std::size_t side = 0; side < 2; ++side) {
@@ -288,17 +298,22 @@ inline SeriesSummary SeriesMoments::summarize(std::size_t series) const {
     const double of_chain = (m.sum[0] + m.sum[1]) / n;
     between += (of_chain - mean) * (of_chain - mean);
     batch += m.batches;
+    pair += m.pairs;
   }
   const double n_batches = static_cast<double>(n_batches_ * n_chains_);
   const double variance = std::max(0.0, square - mean * mean * total) / std::max(1.0, total - 1);
+  const auto variance_by = [&](double squares, double n_parts) {
+    return std::max(0.0, squares - mean * mean * total) / std::max(1.0, n_parts - 1) / total;
+  };
+  const double short_batches = variance_by(batch, n_batches);
   const double by_batches =
-      std::max(0.0, batch - mean * mean * total) / std::max(1.0, n_batches - 1) / total;
+      std::max(short_batches, 2 * variance_by(pair, n_batches / 2) - short_batches);
   // Batches are many and tell more than the few means of chains; but chains that stay apart show in
   // their means only: four standard deviations beyond what batches let expect.
   const auto others = static_cast<double>(n_chains_) - 1;
   const double by_chains = others > 0 ? between / others / (others + 1) : 0.0;
-  const bool apart = others > 0 && by_chains > by_batches * (1 + 4 * std::sqrt(2 / others));
-  const double error = apart ? by_chains : by_batches;
+  const bool apart = others > 0 && by_chains > short_batches * (1 + 4 * std::sqrt(2 / others));
+  const double error = apart ? std::max(by_chains, by_batches) : by_batches;
   summary.standard_error = std::sqrt(error);
   const bool constant = variance <= kNegligibleVariance;
   summary.r_hat = constant || length_ < 4 ? 1.0 : feldspar::r_hat(means, variances, n / 2);

@@ -48,8 +48,14 @@ class Conditioner {
   const std::vector<Variable>& hidden() const noexcept { return hidden_; }
   const FeatureSet& features() const noexcept { return features_; }
 
-  // Rows that weigh() takes at once.
+  // Rows that weigh() takes at once; fewer are better where each has many weights, to bound the
+  // memory.
   static constexpr std::size_t kMaxRows = kWordBits;
+  std::size_t rows_at_once() const noexcept {
+    constexpr std::size_t kMaxNumbers = std::size_t{1} << 21;
+    return std::clamp<std::size_t>(kMaxNumbers / std::max<std::size_t>(1, features_.size()), 1,
+                                   kMaxRows);
+  }
 
   // The weights of all features for each of the given rows (row after row), and each row's
   // constant. The rows have this pattern; the evidence has been checked.

@@ -1,4 +1,4 @@
-// The conditional distribution of every hidden variable, kept up to date while states change.
+// The conditional distribution of every hidden variable, in a form to be read thousands of times.
 //
 // P(X_h = a | the other hidden variables) is proportional to exp(score(h, a)), the sum of the
 // weights of the parts (hidden_model.hpp) that admit a and whose other tests, their *context*,
@@ -16,8 +16,7 @@
 // What goes where follows from sizes and from how often scores will be read: making the tables must
 // cost less than reading them. Results do not depend on it but for rounding.
 //
-// ConditionalScores is made once for a row of evidence; Chains holds the states of several chains
-// side by side.
+// Made once for a row of evidence. Chains (chains.hpp) keeps the states and reads the scores.
 #pragma once
 
 #include <algorithm>
@@ -32,6 +31,7 @@
 
 #include <feldspar/base/bits.hpp>
 #include <feldspar/base/types.hpp>
+#include <feldspar/infer/context_groups.hpp>
 #include <feldspar/infer/hidden_model.hpp>
 
 namespace feldspar {
@@ -85,7 +85,7 @@ class ConditionalScores {
   static constexpr std::int32_t kSeveral = -1;
   static constexpr std::size_t kSlotsPerWord = sizeof(Word) / sizeof(std::uint16_t);
 
-  ConditionalScores(const HiddenPattern& pattern, const HiddenModel& model,
+  ConditionalScores(const FeatureSet& features, const HiddenModel& model,
                     const ScoreOptions& options);
 
   std::size_t n_variables() const noexcept { return locals_.size(); }
@@ -115,40 +115,25 @@ class ConditionalScores {
             occurrence_begin_[h + 1] - occurrence_begin_[h]};
   }
   std::size_t n_wide_numbers() const noexcept { return n_wide_numbers_; }
-  const HiddenPattern& pattern() const noexcept { return *pattern_; }
+  const FeatureSet& features() const noexcept { return *features_; }
 
  private:
-  struct Limits {
-    int lone_bits;   // for a table that is the only one of its variable, or of one long context
-    int group_bits;  // for the others
-  };
-  struct Context {
-    std::uint32_t part;  // in the model's list
-    std::uint32_t group;
-    int bits;
-    std::vector<Word> planes;  // of its tests, in the blanket's own numbering
-  };
-
   static constexpr std::size_t kMostEntries = std::size_t{1} << 22;
 
-  int bits(std::size_t h) const noexcept {
-    return std::bit_width(static_cast<unsigned>(locals_[h].cardinality - 1));
-  }
+  int bits(std::size_t h) const noexcept { return code_bits(locals_[h].cardinality); }
   void describe_variables(const HiddenModel& model);
   void choose_limits(const HiddenModel& model, const ScoreOptions& options);
-  bool build_tables(const HiddenModel& model, const Limits& limits, std::size_t most_entries);
-  bool is_counted(std::span<const Test> tests, const Limits& limits) const noexcept;
-  void list_tabulated(const HiddenModel& model, const Limits& limits);
-  void number_blanket(std::size_t h, const HiddenModel& model);
-  void gather_contexts(std::size_t h, const HiddenModel& model);
-  std::size_t group_contexts(const Limits& limits);
-  void make_table(std::size_t h, std::uint32_t group, const HiddenModel& model);
+  bool build_tables(const HiddenModel& model, const GroupLimits& limits, std::size_t most_entries);
+  bool is_counted(std::span<const Test> tests, const GroupLimits& limits) const noexcept;
+  void list_tabulated(const HiddenModel& model, const GroupLimits& limits);
+  void make_table(std::size_t h, const ContextGroups& groups, std::uint32_t group,
+                  const HiddenModel& model);
   void add_context(std::size_t h, const WeightedPart& part, std::size_t offset, Word all_bits);
   void make_probabilities(std::size_t h);
   void merge_flips();
-  void build_counters(const HiddenModel& model, const Limits& limits);
+  void build_counters(const HiddenModel& model, const GroupLimits& limits);
 
-  const HiddenPattern* pattern_;
+  const FeatureSet* features_;
   std::vector<Local> locals_;
   std::vector<double> unary_;
   std::vector<std::size_t> unary_offsets_;
@@ -175,36 +160,30 @@ class ConditionalScores {
   std::vector<SlotBit> slot_bits_;
   std::vector<std::size_t> tabulated_begin_;  // by variable: its parts that go into tables
   std::vector<std::uint32_t> tabulated_;
-  std::vector<Context> contexts_;             // of one variable
-  std::vector<std::uint32_t> blanket_;        // its neighbours,
-  std::vector<std::uint32_t> blanket_place_;  // by variable: first plane in the blanket,
-  std::vector<std::uint32_t> shift_;          // and in the table that is made
-  std::size_t n_blanket_planes_ = 0;
-  std::vector<std::vector<Word>> groups_;
+  std::vector<std::uint32_t> shift_;  // by variable: its first bit in the table that is made
   std::vector<std::size_t> patterns_, next_patterns_;
 };
 
-inline ConditionalScores::ConditionalScores(const HiddenPattern& pattern, const HiddenModel& model,
+inline ConditionalScores::ConditionalScores(const FeatureSet& features, const HiddenModel& model,
                                             const ScoreOptions& options)
-    : pattern_(&pattern), unary_(model.unary), allow_probabilities_(options.probabilities) {
-  unary_offsets_.assign(pattern.offsets().begin(), pattern.offsets().end());
+    : features_(&features), unary_(model.unary), allow_probabilities_(options.probabilities) {
+  unary_offsets_ = value_offsets(features.schema());
   describe_variables(model);
   choose_limits(model, options);
   merge_flips();
 }
 
 inline void ConditionalScores::describe_variables(const HiddenModel& model) {
-  const auto isolated = isolated_variables(*pattern_, model);
-  locals_.resize(pattern_->n_hidden());
+  const auto isolated = isolated_variables(*features_, model);
+  locals_.resize(features_->schema().n_variables());
   for (std::size_t h = 0; h < locals_.size(); ++h) {
     Local& local = locals_[h];
-    local.cardinality = pattern_->cardinality(h);
+    local.cardinality = features_->schema().cardinalities()[h];
     local.width = local.cardinality == 2 ? 1 : local.cardinality;
     local.is_isolated = isolated[h];
     if (local.cardinality == 2) local.unary_margin = unary(h)[1] - unary(h)[0];
     first_plane_.push_back(first_plane_.back() + static_cast<std::size_t>(bits(h)));
   }
-  blanket_place_.assign(locals_.size(), 0);
   shift_.assign(locals_.size(), 0);
 }
 
@@ -215,7 +194,7 @@ inline void ConditionalScores::choose_limits(const HiddenModel& model,
   const int most = std::clamp(affordable, 0, options.max_table_bits);
   const std::size_t most_entries =
       std::min(kMostEntries, options.visits / 4 * std::max<std::size_t>(1, n_variables()));
-  Limits limits{most, std::min(most, 8)};
+  GroupLimits limits{most, std::min(most, 8)};
   while (!build_tables(model, limits, most_entries)) {
     limits.lone_bits = limits.group_bits = std::max(0, std::min(limits.group_bits, 8) - 2);
   }
@@ -223,7 +202,7 @@ inline void ConditionalScores::choose_limits(const HiddenModel& model,
 }
 
 inline bool ConditionalScores::is_counted(std::span<const Test> tests,
-                                          const Limits& limits) const noexcept {
+                                          const GroupLimits& limits) const noexcept {
   int total = 0, least = 64;
   for (const Test test : tests) {
     total += bits(test.variable);
@@ -233,11 +212,11 @@ inline bool ConditionalScores::is_counted(std::span<const Test> tests,
 }
 
 // By variable, the parts that tables take care of.
-inline void ConditionalScores::list_tabulated(const HiddenModel& model, const Limits& limits) {
+inline void ConditionalScores::list_tabulated(const HiddenModel& model, const GroupLimits& limits) {
   std::vector<bool> counted(model.parts.size());
   tabulated_begin_.assign(n_variables() + 1, 0);
   for (std::size_t p = 0; p < model.parts.size(); ++p) {
-    const auto tests = pattern_->part(model.parts[p].part);
+    const auto tests = (*features_)[model.parts[p].part];
     counted[p] = is_counted(tests, limits);
     for (const Test test : tests) {
       if (counted[p])
@@ -251,13 +230,13 @@ inline void ConditionalScores::list_tabulated(const HiddenModel& model, const Li
   auto next = tabulated_begin_;
   for (std::size_t p = 0; p < model.parts.size(); ++p)
     if (!counted[p])
-      for (const Test test : pattern_->part(model.parts[p].part))
+      for (const Test test : (*features_)[model.parts[p].part])
         tabulated_[next[test.variable]++] = static_cast<std::uint32_t>(p);
 }
 
 // False, with nothing of use made, if the tables would have more than `most_entries`; not for limits
 // of no bits at all.
-inline bool ConditionalScores::build_tables(const HiddenModel& model, const Limits& limits,
+inline bool ConditionalScores::build_tables(const HiddenModel& model, const GroupLimits& limits,
                                             std::size_t most_entries) {
   tables_.clear();
   entries_.clear();
@@ -265,101 +244,29 @@ inline bool ConditionalScores::build_tables(const HiddenModel& model, const Limi
   n_slots_ = 0;
   for (Local& local : locals_) local.is_counted = local.has_probabilities = false;
   list_tabulated(model, limits);
-  for (std::size_t h = 0; h < n_variables(); ++h) {
-    number_blanket(h, model);
-    gather_contexts(h, model);
+  ContextGroups groups(*features_);
+  for (Variable h = 0; h < n_variables(); ++h) {
+    const std::size_t first = tabulated_begin_[h], last = tabulated_begin_[h + 1];
+    groups.gather(model, std::span(tabulated_).subspan(first, last - first), h);
     Local& local = locals_[h];
     const bool lone_probability = allow_probabilities_ && !local.is_counted;
     const std::size_t n_groups =
-        contexts_.empty() && !lone_probability ? 0 : group_contexts(limits);
+        groups.contexts().empty() && !lone_probability ? 0 : groups.group(limits);
     local.first_table = tables_.size();
     local.n_tables = n_groups;
-    for (std::uint32_t g = 0; g < n_groups; ++g) make_table(h, g, model);
+    for (std::uint32_t g = 0; g < n_groups; ++g) make_table(h, groups, g, model);
     if (lone_probability && n_groups == 1) make_probabilities(h);
     if (limits.lone_bits > 0 && entries_.size() > most_entries) return false;
   }
   return true;
 }
 
-// Numbers the bits of the variables that share a part with h.
-inline void ConditionalScores::number_blanket(std::size_t h, const HiddenModel& model) {
-  constexpr std::uint32_t kNew = ~std::uint32_t{0};
-  const std::span parts(tabulated_.data() + tabulated_begin_[h],
-                        tabulated_begin_[h + 1] - tabulated_begin_[h]);
-  for (const std::uint32_t p : parts)
-    for (const Test test : pattern_->part(model.parts[p].part))
-      blanket_place_[test.variable] = kNew;
-  blanket_.clear();
-  n_blanket_planes_ = 0;
-  for (const std::uint32_t p : parts)
-    for (const Test test : pattern_->part(model.parts[p].part)) {
-      if (test.variable == h || blanket_place_[test.variable] != kNew) continue;
-      blanket_.push_back(test.variable);
-      blanket_place_[test.variable] = static_cast<std::uint32_t>(n_blanket_planes_);
-      n_blanket_planes_ += static_cast<std::size_t>(bits(test.variable));
-    }
-}
-
-inline void ConditionalScores::gather_contexts(std::size_t h, const HiddenModel& model) {
-  contexts_.clear();
-  for (std::size_t i = tabulated_begin_[h]; i < tabulated_begin_[h + 1]; ++i) {
-    Context context{tabulated_[i], 0, 0, std::vector<Word>(words_for(n_blanket_planes_), 0)};
-    for (const Test test : pattern_->part(model.parts[context.part].part)) {
-      if (test.variable == h) continue;
-      for (int bit = 0; bit < bits(test.variable); ++bit)
-        set_bit(context.planes, blanket_place_[test.variable] + static_cast<std::size_t>(bit));
-      context.bits += bits(test.variable);
-    }
-    contexts_.push_back(std::move(context));
-  }
-}
-
-// Gives every context a group of contexts whose variables have few bits together: the longest first,
-// each to the group that grows least by it.
-inline std::size_t ConditionalScores::group_contexts(const Limits& limits) {
-  groups_.clear();
-  if (static_cast<int>(n_blanket_planes_) <= limits.lone_bits) {
-    groups_.emplace_back(words_for(n_blanket_planes_), 0);
-    fill_bits(groups_[0], n_blanket_planes_);
-    return 1;
-  }
-  std::ranges::sort(contexts_, [](const Context& a, const Context& b) {
-    if (a.bits != b.bits) return a.bits > b.bits;
-    if (a.planes != b.planes) return a.planes > b.planes;
-    return a.part < b.part;
-  });
-  for (std::size_t i = 0; i < contexts_.size(); ++i) {
-    Context& context = contexts_[i];
-    if (i > 0 && context.planes == contexts_[i - 1].planes) {
-      context.group = contexts_[i - 1].group;
-      continue;
-    }
-    std::size_t best = groups_.size(), least = ~std::size_t{0};
-    for (std::size_t g = 0; g < groups_.size() && least > 0; ++g) {
-      std::size_t size = 0, added = 0;
-      for (std::size_t w = 0; w < context.planes.size(); ++w) {
-        size += static_cast<std::size_t>(std::popcount(groups_[g][w] | context.planes[w]));
-        added += static_cast<std::size_t>(std::popcount(context.planes[w] & ~groups_[g][w]));
-      }
-      const bool fits = added == 0 || size <= static_cast<std::size_t>(limits.group_bits);
-      if (fits && added < least) {
-        best = g;
-        least = added;
-      }
-    }
-    if (best == groups_.size()) groups_.emplace_back(context.planes.size(), 0);
-    for (std::size_t w = 0; w < context.planes.size(); ++w) groups_[best][w] |= context.planes[w];
-    context.group = static_cast<std::uint32_t>(best);
-  }
-  return groups_.size();
-}
-
-inline void ConditionalScores::make_table(std::size_t h, std::uint32_t group,
-                                          const HiddenModel& model) {
+inline void ConditionalScores::make_table(std::size_t h, const ContextGroups& groups,
+                                          std::uint32_t group, const HiddenModel& model) {
   const std::size_t slot = n_slots_++, offset = entries_.size();
   std::uint32_t n_bits = 0;
-  for (const std::uint32_t u : blanket_) {
-    if (!test_bit(groups_[group], blanket_place_[u])) continue;
+  for (const Variable u : groups.blanket()) {
+    if (!groups.looks_at(group, u)) continue;
     shift_[u] = n_bits;
     for (int bit = 0; bit < bits(u); ++bit)
       slot_bits_.push_back(
@@ -369,7 +276,7 @@ inline void ConditionalScores::make_table(std::size_t h, std::uint32_t group,
   tables_.push_back({offset, slot});
   entries_.resize(offset + (locals_[h].width << n_bits), 0.0);
   const Word all_bits = (Word{1} << n_bits) - 1;
-  for (const Context& context : contexts_)
+  for (const ContextGroups::Context& context : groups.contexts())
     if (context.group == group) add_context(h, model.parts[context.part], offset, all_bits);
 }
 
@@ -379,7 +286,7 @@ inline void ConditionalScores::add_context(std::size_t h, const WeightedPart& pa
   Word free = all_bits;
   patterns_.assign(1, 0);  // the tested bits of entries where the tests so far hold
   ValueSetId own = 0;
-  for (const Test test : pattern_->part(part.part)) {
+  for (const Test test : (*features_)[part.part]) {
     if (test.variable == h) {
       own = test.values;
       continue;
@@ -388,13 +295,13 @@ inline void ConditionalScores::add_context(std::size_t h, const WeightedPart& pa
     free &= ~(((Word{1} << bits(test.variable)) - 1) << shift);
     next_patterns_.clear();
     for (const std::size_t p : patterns_)
-      for (const Value a : pattern_->values(test.values))
+      for (const Value a : features_->values(test.values))
         next_patterns_.push_back(p | (std::size_t{a} << shift));
     patterns_.swap(next_patterns_);
   }
   const std::size_t width = locals_[h].width;
   double* entries = entries_.data() + offset;
-  const auto admitted = pattern_->values(own);
+  const auto admitted = features_->values(own);
   const double margin = admitted[0] == 1 ? part.weight : -part.weight;
   for (const std::size_t p : patterns_) {
     Word rest = 0;  // runs through the subsets of `free`
@@ -448,14 +355,14 @@ inline void ConditionalScores::merge_flips() {
   slot_bits_ = {};
 }
 
-inline void ConditionalScores::build_counters(const HiddenModel& model, const Limits& limits) {
+inline void ConditionalScores::build_counters(const HiddenModel& model, const GroupLimits& limits) {
   std::vector<std::vector<Occurrence>> lists(n_variables());
   for (const WeightedPart& part : model.parts) {
-    const auto tests = pattern_->part(part.part);
+    const auto tests = (*features_)[part.part];
     if (!is_counted(tests, limits)) continue;
     const auto id = static_cast<std::uint32_t>(n_counted());
     for (std::uint32_t i = 0; i < tests.size(); ++i) {
-      const auto values = pattern_->values(tests[i].values);
+      const auto values = features_->values(tests[i].values);
       const std::int32_t only = values.size() == 1 ? std::int32_t{values[0]} : kSeveral;
       lists[tests[i].variable].push_back({id, i, only});
       counted_tests_.push_back({tests[i].variable, tests[i].values});
@@ -469,193 +376,6 @@ inline void ConditionalScores::build_counters(const HiddenModel& model, const Li
     occurrence_begin_.push_back(occurrences_.size());
     locals_[h].wide_offset = n_wide_numbers_;
     if (locals_[h].is_counted) n_wide_numbers_ += locals_[h].width;
-  }
-}
-
-// The states of several chains. Starts with every variable at value 0.
-class Chains {
- public:
-  Chains(const ConditionalScores& scores, std::size_t n_chains);
-
-  std::size_t size() const noexcept { return n_chains_; }
-
-  Value value(std::size_t h, std::size_t chain) const noexcept {
-    return states_[h * n_chains_ + chain];
-  }
-
-  // For a variable whose table has probabilities: an entry of it.
-  const double* probabilities(const ConditionalScores::Local& local,
-                              std::size_t chain) const noexcept {
-    const auto& table = scores_->tables(local)[0];
-    return scores_->entries() + table.offset + index(table, chain) * local.width;
-  }
-
-  // The same of a binary variable in all chains.
-  void probabilities(const ConditionalScores::Local& local, double* out) const noexcept {
-    const auto& table = scores_->tables(local)[0];
-    const double* entries = scores_->entries() + table.offset;
-    const std::uint16_t* indexes = indexes_.data() + table.slot;
-    for (std::size_t c = 0; c < n_chains_; ++c) out[c] = entries[indexes[c * n_slots_]];
-  }
-
-  // For other binary variables, score(h, 1) - score(h, 0) in all chains.
-  void margins(const ConditionalScores::Local& local, double* out) const noexcept {
-    const auto tables = scores_->tables(local);
-    const double* entries = scores_->entries();
-    const std::uint16_t* indexes = indexes_.data();
-    const double* wide = wide_.data() + local.wide_offset;
-    for (std::size_t c = 0; c < n_chains_; ++c) {
-      double sum = local.unary_margin;
-      if (local.is_counted) sum += wide[c * scores_->n_wide_numbers()];
-      for (const auto& table : tables) sum += entries[table.offset + indexes[table.slot]];
-      indexes += n_slots_;
-      out[c] = sum;
-    }
-  }
-
-  // For any variable without a table of probabilities: all scores, less the unary parts.
-  void scores(const ConditionalScores::Local& local, std::size_t chain, double* out) const noexcept;
-
-  void assign(std::size_t h, std::size_t chain, Value value) noexcept;
-
-  // A binary variable in all chains, at most 64: a bit each; bits beyond are not looked at.
-  void assign_bits(std::size_t h, Word ones) noexcept {
-    Value* states = states_.data() + h * n_chains_;
-    Word before = 0;
-    for (std::size_t c = 0; c < n_chains_; ++c) before |= Word{states[c]} << c;
-    for (Word changed = (before ^ ones) & tail_mask(n_chains_); changed != 0;
-         changed &= changed - 1) {
-      const auto c = static_cast<std::size_t>(std::countr_zero(changed));
-      const Value value = (ones >> c) & 1;
-      states[c] = value;
-      flip(scores_->flips(h, 0), c);
-      if (scores_->local(h).is_counted) update_counters(h, c, value ^ 1, value);
-    }
-  }
-
- private:
-  struct Counter {
-    std::uint32_t unsatisfied;
-    std::uint32_t positions;  // of the unsatisfied tests: their exclusive or
-  };
-
-  std::size_t index(const ConditionalScores::Table& table, std::size_t chain) const noexcept {
-    return indexes_[chain * n_slots_ + table.slot];
-  }
-  void flip(std::span<const ConditionalScores::Flip> flips, std::size_t chain) noexcept {
-    std::uint16_t* indexes = indexes_.data() + chain * n_slots_;
-    for (const auto& f : flips) {
-      std::uint16_t* place = indexes + f.word * ConditionalScores::kSlotsPerWord;
-      Word word;
-      std::memcpy(&word, place, sizeof word);
-      word ^= f.mask;
-      std::memcpy(place, &word, sizeof word);
-    }
-  }
-  void update_counters(std::size_t h, std::size_t chain, Value before, Value after) noexcept;
-  void add_to(const ConditionalScores::CountedTest& test, double* sums, double weight) noexcept;
-
-  const ConditionalScores* scores_;
-  std::size_t n_chains_, n_slots_;
-  std::vector<Value> states_;           // [variable][chain]
-  std::vector<std::uint16_t> indexes_;  // [chain][slot]
-  std::vector<Counter> counters_;       // [chain][counted part]
-  std::vector<double> wide_;            // [chain][number]
-};
-
-inline Chains::Chains(const ConditionalScores& scores, std::size_t n_chains)
-    : scores_(&scores),
-      n_chains_(n_chains),
-      n_slots_(scores.n_words() * ConditionalScores::kSlotsPerWord),
-      states_(scores.n_variables() * n_chains, 0),
-      indexes_(n_chains * n_slots_, 0),
-      counters_(n_chains * scores.n_counted(), Counter{0, 0}),
-      wide_(n_chains * scores.n_wide_numbers(), 0.0) {
-  for (std::size_t c = 0; c < n_chains; ++c)
-    for (std::size_t p = 0; p < scores.n_counted(); ++p) {
-      Counter& counter = counters_[c * scores.n_counted() + p];
-      const auto tests = scores.counted_tests(p);
-      for (std::uint32_t i = 0; i < tests.size(); ++i)
-        if (!scores.pattern().admits(tests[i].values, 0)) {
-          ++counter.unsatisfied;
-          counter.positions ^= i;
-        }
-      double* sums = wide_.data() + c * scores.n_wide_numbers();
-      for (std::uint32_t i = 0; i < tests.size(); ++i)
-        if (counter.unsatisfied == 0 || (counter.unsatisfied == 1 && counter.positions == i))
-          add_to(tests[i], sums, scores.counted_weight(p));
-    }
-}
-
-inline void Chains::scores(const ConditionalScores::Local& local, std::size_t chain,
-                           double* out) const noexcept {
-  if (local.width == 1) {
-    out[0] = 0;
-    out[1] = local.is_counted ? wide_[chain * scores_->n_wide_numbers() + local.wide_offset] : 0.0;
-    for (const auto& table : scores_->tables(local))
-      out[1] += scores_->entries()[table.offset + index(table, chain)];
-    return;
-  }
-  const double* wide = wide_.data() + chain * scores_->n_wide_numbers() + local.wide_offset;
-  for (std::size_t a = 0; a < local.width; ++a) out[a] = local.is_counted ? wide[a] : 0.0;
-  for (const auto& table : scores_->tables(local)) {
-    const double* entry = scores_->entries() + table.offset + index(table, chain) * local.width;
-    for (std::size_t a = 0; a < local.width; ++a) out[a] += entry[a];
-  }
-}
-
-inline void Chains::assign(std::size_t h, std::size_t chain, Value value) noexcept {
-  Value& state = states_[h * n_chains_ + chain];
-  const Value before = state;
-  if (before == value) return;
-  state = value;
-  for (auto changed = static_cast<unsigned>(before ^ value); changed != 0; changed &= changed - 1)
-    flip(scores_->flips(h, static_cast<std::size_t>(std::countr_zero(changed))), chain);
-  if (scores_->local(h).is_counted) update_counters(h, chain, before, value);
-}
-
-inline void Chains::add_to(const ConditionalScores::CountedTest& test, double* sums,
-                           double weight) noexcept {
-  const auto& local = scores_->local(test.variable);
-  const auto values = scores_->pattern().values(test.values);
-  if (local.width == 1) {
-    sums[local.wide_offset] += values[0] == 1 ? weight : -weight;
-    return;
-  }
-  for (const Value a : values) sums[local.wide_offset + a] += weight;
-}
-
-inline void Chains::update_counters(std::size_t h, std::size_t chain, Value before,
-                                    Value after) noexcept {
-  double* sums = wide_.data() + chain * scores_->n_wide_numbers();
-  Counter* counters = counters_.data() + chain * scores_->n_counted();
-  const auto admits = [&](const ConditionalScores::Occurrence& o, Value a) {
-    if (o.only != ConditionalScores::kSeveral) return o.only == a;
-    return scores_->pattern().admits(scores_->counted_tests(o.part)[o.position].values, a);
-  };
-  for (const auto& o : scores_->occurrences(h)) {
-    const bool holds = admits(o, after);
-    if (holds == admits(o, before)) continue;
-    Counter& counter = counters[o.part];
-    if (holds) {
-      --counter.unsatisfied;
-      counter.positions ^= o.position;
-    }
-    // Without the test of h: a part that holds, or is one short, counts in the scores of the others,
-    // or of the one.
-    const double weight =
-        holds ? scores_->counted_weight(o.part) : -scores_->counted_weight(o.part);
-    if (counter.unsatisfied == 0) {
-      const auto tests = scores_->counted_tests(o.part);
-      for (std::uint32_t i = 0; i < tests.size(); ++i)
-        if (i != o.position) add_to(tests[i], sums, weight);
-    } else if (counter.unsatisfied == 1) {
-      add_to(scores_->counted_tests(o.part)[counter.positions], sums, weight);
-    }
-    if (!holds) {
-      ++counter.unsatisfied;
-      counter.positions ^= o.position;
-    }
   }
 }
 

@@ -7,11 +7,14 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
 #include <feldspar/base/error.hpp>
+#include <feldspar/base/hash.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/schema.hpp>
 
@@ -46,6 +49,34 @@ inline std::size_t check_evidence(const Schema& schema, const EvidenceView& evid
     require(std::isfinite(soft[i]), "evidence: row ", i / n_values, ", value ", i % n_values,
             ": log-likelihood ", soft[i], "; expected a finite number");
   return n_rows;
+}
+
+// The rows of each pattern of hidden variables; patterns in the order in which they first come.
+inline std::vector<std::vector<std::size_t>> rows_by_pattern(std::size_t n_variables,
+                                                             std::span<const std::int32_t> codes) {
+  const auto hides = [&](std::size_t r, std::size_t v) {
+    return codes[r * n_variables + v] == kUnknown;
+  };
+  const auto same = [&](std::size_t r, std::size_t s) {
+    for (std::size_t v = 0; v < n_variables; ++v)
+      if (hides(r, v) != hides(s, v)) return false;
+    return true;
+  };
+  std::vector<std::vector<std::size_t>> patterns;
+  std::map<std::uint64_t, std::size_t> known;  // by hash; equal hashes move on to the next
+  for (std::size_t r = 0; r < codes.size() / n_variables; ++r) {
+    std::uint64_t hash = 0;
+    for (std::size_t v = 0; v < n_variables; ++v) hash = combine_hash(hash, hides(r, v));
+    auto place = known.find(hash);
+    while (place != known.end() && !same(r, patterns[place->second].front()))
+      place = known.find(++hash);
+    if (place == known.end()) {
+      place = known.emplace(hash, patterns.size()).first;
+      patterns.emplace_back();
+    }
+    patterns[place->second].push_back(r);
+  }
+  return patterns;
 }
 
 }  // namespace feldspar

@@ -11,13 +11,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include <feldspar/base/execution.hpp>
-#include <feldspar/base/hash.hpp>
 #include <feldspar/base/parallel.hpp>
 #include <feldspar/base/stop_sign.hpp>
 #include <feldspar/infer/condition.hpp>
@@ -25,34 +23,6 @@
 #include <feldspar/model/markov_network.hpp>
 
 namespace feldspar {
-
-// The rows of each pattern of hidden variables; patterns in the order in which they first come.
-inline std::vector<std::vector<std::size_t>> rows_by_pattern(std::size_t n_variables,
-                                                             std::span<const std::int32_t> codes) {
-  const auto hides = [&](std::size_t r, std::size_t v) {
-    return codes[r * n_variables + v] == kUnknown;
-  };
-  const auto same = [&](std::size_t r, std::size_t s) {
-    for (std::size_t v = 0; v < n_variables; ++v)
-      if (hides(r, v) != hides(s, v)) return false;
-    return true;
-  };
-  std::vector<std::vector<std::size_t>> patterns;
-  std::map<std::uint64_t, std::size_t> known;  // by hash; equal hashes move on to the next
-  for (std::size_t r = 0; r < codes.size() / n_variables; ++r) {
-    std::uint64_t hash = 0;
-    for (std::size_t v = 0; v < n_variables; ++v) hash = combine_hash(hash, hides(r, v));
-    auto place = known.find(hash);
-    while (place != known.end() && !same(r, patterns[place->second].front()))
-      place = known.find(++hash);
-    if (place == known.end()) {
-      place = known.emplace(hash, patterns.size()).first;
-      patterns.emplace_back();
-    }
-    patterns[place->second].push_back(r);
-  }
-  return patterns;
-}
 
 namespace detail {
 
@@ -75,19 +45,12 @@ class RowProgress {
   std::atomic<std::size_t> done_{0};
 };
 
-// Rows whose weights are computed together: fewer where a row has many, to bound the memory.
-inline std::size_t rows_at_once(const Conditioner& conditioner) {
-  constexpr std::size_t kMaxNumbers = std::size_t{1} << 21;
-  const std::size_t n_features = std::max<std::size_t>(1, conditioner.features().size());
-  return std::clamp<std::size_t>(kMaxNumbers / n_features, 1, Conditioner::kMaxRows);
-}
-
 template <class Solver>
 void solve_rows(const EvidenceView& evidence, const Conditioner& conditioner, const Solver& solver,
                 std::span<const std::size_t> rows, const StopSign& stop, RowProgress& progress) {
   auto workspace = solver.workspace();
   Conditioner::Weights weights;
-  const std::size_t step = rows_at_once(conditioner), n_features = conditioner.features().size();
+  const std::size_t step = conditioner.rows_at_once(), n_features = conditioner.features().size();
   for (std::size_t first = 0; first < rows.size(); first += step) {
     if (stop.out_of_time()) return;
     const auto block = rows.subspan(first, std::min(step, rows.size() - first));

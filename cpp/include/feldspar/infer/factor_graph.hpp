@@ -36,6 +36,8 @@
 
 namespace feldspar {
 
+inline constexpr std::uint32_t kNoMember = ~std::uint32_t{0};
+
 // Tables over up to this many binary variables are packed.
 inline constexpr std::size_t kMaxPackedVariables = 4;
 
@@ -222,6 +224,9 @@ class FactorGraph {
   const Schema& schema() const noexcept { return layout_.schema(); }
   const std::vector<double>& unary() const noexcept { return unary_; }
   const std::vector<FactorPack>& packs() const noexcept { return packs_; }
+  // What lane l of pack p is, at 4 p + l: a conjunction's feature, or the place of a table in the
+  // layout's; kNoMember for empty lanes.
+  const std::vector<std::uint32_t>& members() const noexcept { return members_; }
   // Empty lanes have the literal literals().size(), which is none.
   const std::vector<LiteralId>& edge_literals() const noexcept { return edge_literals_; }
   const std::vector<double>& coefficients() const noexcept { return coefficients_; }
@@ -248,6 +253,7 @@ class FactorGraph {
   const FactorLayout& layout_;
   std::vector<double> unary_;
   std::vector<FactorPack> packs_;
+  std::vector<std::uint32_t> members_;
   std::vector<LiteralId> edge_literals_;
   std::vector<double> coefficients_;
   std::vector<TableFactor> tables_;
@@ -269,6 +275,7 @@ inline void FactorGraph::add_pack(FactorPack::Kind kind, std::size_t length, std
                                   std::size_t n_coefficients) {
   packs_.push_back({kind, static_cast<std::uint32_t>(length), static_cast<std::uint32_t>(n_factors),
                     edge_literals_.size() / kPackSize, coefficients_.size()});
+  members_.resize(members_.size() + kPackSize, kNoMember);
   edge_literals_.resize(edge_literals_.size() + length * kPackSize,
                         static_cast<LiteralId>(layout_.literals().size()));
   coefficients_.resize(coefficients_.size() + n_coefficients * kPackSize, 0.0);
@@ -295,10 +302,12 @@ inline void FactorGraph::add_conjunctions(std::span<const double> weights, Facto
       coefficients[kWeight * kPackSize + lane] = weight;
     }
     LiteralId* edges = edge_literals_.data() + packs_.back().first_edge * kPackSize;
-    for (std::size_t lane = 0; lane < n_waiting; ++lane)
+    for (std::size_t lane = 0; lane < n_waiting; ++lane) {
+      members_[members_.size() - kPackSize + lane] = waiting[lane];
       for (std::size_t i = 0; i < length; ++i)
         edges[i * kPackSize + lane] =
             layout_.literals().of_test(features.first_test(waiting[lane]) + i);
+    }
     n_waiting = 0;
   };
   for (const FeatureId j : layout_.conjunctions()) {
@@ -356,6 +365,9 @@ inline void FactorGraph::add_table_pack(
   LiteralId* edges = edge_literals_.data() + packs_.back().first_edge * kPackSize;
   for (std::size_t lane = 0; lane < kPackSize; ++lane) {
     const bool real = lane < tables.size();
+    if (real)
+      members_[members_.size() - kPackSize + lane] =
+          static_cast<std::uint32_t>(tables[lane].first - layout_.tables().data());
     const double top = real ? std::ranges::max(tables[lane].second) : 0.0;
     coefficients[lane] = top;
     for (std::size_t e = 0; e < size; ++e) {

@@ -32,13 +32,16 @@
 #include <feldspar/base/random.hpp>
 #include <feldspar/base/random_lanes.hpp>
 #include <feldspar/base/simd.hpp>
+#include <feldspar/base/stop_sign.hpp>
 #include <feldspar/base/types.hpp>
+#include <feldspar/feature/feature_set.hpp>
 #include <feldspar/infer/chain_diagnostics.hpp>
+#include <feldspar/infer/chains.hpp>
+#include <feldspar/infer/condition.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
 #include <feldspar/infer/evidence.hpp>
 #include <feldspar/infer/hidden_model.hpp>
 #include <feldspar/infer/sampled_marginals.hpp>
-#include <feldspar/infer/stopping.hpp>
 #include <feldspar/model/markov_network.hpp>
 
 namespace feldspar {
@@ -207,7 +210,7 @@ inline std::size_t sweeps_between_looks(std::size_t n_visits) noexcept {
 class GibbsRun {
  public:
   GibbsRun(const ChainOptions& options, const ConditionalScores& scores,
-           std::vector<Random> streams, const StopCheck& stop)
+           std::vector<Random> streams, const StopSign& stop)
       : options_(options),
         chains_(scores, std::move(streams)),
         stop_(stop),
@@ -237,22 +240,21 @@ class GibbsRun {
  private:
   bool time_to_stop() {
     if (++sweeps_ % between_looks_ != 0) return false;
-    return stop_();
+    return stop_.is_up();
   }
 
   ChainOptions options_;
   GibbsChains chains_;
-  const StopCheck& stop_;
+  const StopSign& stop_;
   std::size_t between_looks_, sweeps_ = 0;
 };
 
 inline void run_gibbs(const ChainOptions& options, const ScoreOptions& score_options,
-                      const HiddenPattern& pattern, const HiddenModel& model,
-                      std::uint64_t row_hash, ChainRange range, SeriesMoments& moments,
-                      const StopCheck& stop) {
-  const ConditionalScores scores(pattern, model, score_options);
+                      const FeatureSet& features, const HiddenModel& model, std::uint64_t row_hash,
+                      ChainRange range, SeriesMoments& moments, const StopSign& stop) {
+  const ConditionalScores scores(features, model, score_options);
   GibbsRun chains(options, scores, chain_streams(options.seed, "gibbs", row_hash, range), stop);
-  const auto series = series_offsets(pattern);
+  const auto series = series_offsets(features.schema());
   const auto n_samples = static_cast<std::size_t>(options.n_samples);
   BatchSums sums(moments, range.first, range.size());
   const auto record_probabilities = [&](std::size_t h, std::size_t width, const double* p) {
@@ -319,31 +321,33 @@ inline std::vector<std::int32_t> sample(const MarkovNetwork& network, const Evid
   std::vector<std::int32_t> states;
   for (std::size_t i = 0; i < n; ++i)
     states.insert(states.end(), evidence.codes.begin(), evidence.codes.end());
-  const detail::EvidenceRows row(network.schema(), evidence);
-  const HiddenPattern pattern(network, row.hidden(0));
-  if (n == 0 || pattern.n_hidden() == 0) return states;
+  const Conditioner conditioner(network, evidence.codes, !evidence.log_likelihoods.empty());
+  const auto& hidden = conditioner.hidden();
+  if (n == 0 || hidden.empty()) return states;
 
   const auto n_chains = std::min(n, static_cast<std::size_t>(options.n_chains));
   const std::size_t n_each = (n + n_chains - 1) / n_chains;
   const ChainOptions chain_options{.burn_in = options.burn_in, .thinning = options.thinning};
   const auto sweeps = static_cast<std::size_t>(options.burn_in) +
                       n_each * static_cast<std::size_t>(options.thinning);
-  const HiddenModel model = pattern.condition(evidence, std::vector<std::size_t>{0})[0];
+  const HiddenModel model = hidden_models(conditioner, evidence, std::vector<std::size_t>{0})[0];
+  const std::uint64_t row_hash = detail::hash_evidence(network.schema(), evidence, 0);
   const ConditionalScores scores(
-      pattern, model, {.visits = sweeps * n_chains, .max_table_bits = options.max_table_bits});
-  const StopCheck stop(execution, std::numeric_limits<double>::infinity());
+      conditioner.features(), model,
+      {.visits = sweeps * n_chains, .max_table_bits = options.max_table_bits});
+  const StopSign stop(execution);
   const auto threads = static_cast<std::size_t>(resolve_threads(execution));
   const std::size_t least = (n_chains + kWordBits - 1) / kWordBits;
   const std::size_t n_ranges = std::min(n_chains, std::max(least, threads));
   parallel_for(n_ranges, execution, [&](std::size_t part) {
     const ChainRange range{part * n_chains / n_ranges, (part + 1) * n_chains / n_ranges};
     detail::GibbsRun run(chain_options, scores,
-                         detail::chain_streams(options.seed, "sample", row.hash(0), range), stop);
+                         detail::chain_streams(options.seed, "sample", row_hash, range), stop);
     std::size_t round = 0;
     const auto keep = [&] {
       for (std::size_t c = range.first; c < range.last && round * n_chains + c < n; ++c)
-        for (std::size_t h = 0; h < pattern.n_hidden(); ++h)
-          states[(round * n_chains + c) * evidence.codes.size() + pattern.hidden()[h]] =
+        for (std::size_t h = 0; h < hidden.size(); ++h)
+          states[(round * n_chains + c) * evidence.codes.size() + hidden[h]] =
               run.chains().states().value(h, c - range.first);
       ++round;
     };

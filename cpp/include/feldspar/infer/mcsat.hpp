@@ -28,14 +28,16 @@
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/hash.hpp>
 #include <feldspar/base/random.hpp>
+#include <feldspar/base/stop_sign.hpp>
 #include <feldspar/base/types.hpp>
+#include <feldspar/feature/feature_set.hpp>
 #include <feldspar/infer/chain_diagnostics.hpp>
+#include <feldspar/infer/chains.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
 #include <feldspar/infer/evidence.hpp>
 #include <feldspar/infer/hidden_model.hpp>
 #include <feldspar/infer/sample_sat.hpp>
 #include <feldspar/infer/sampled_marginals.hpp>
-#include <feldspar/infer/stopping.hpp>
 #include <feldspar/model/markov_network.hpp>
 
 namespace feldspar {
@@ -54,18 +56,18 @@ namespace detail {
 
 class McSatChain {
  public:
-  McSatChain(const SampleSatOptions& options, const HiddenPattern& pattern,
-             const HiddenModel& model, const ConditionalScores& scores, const Random& random)
-      : pattern_(pattern),
+  McSatChain(const SampleSatOptions& options, const FeatureSet& features, const HiddenModel& model,
+             const ConditionalScores& scores, const Random& random)
+      : features_(features),
         model_(model),
         scores_(scores),
         conditionals_(scores, 1),
         random_(random),
-        problem_(cardinalities(pattern)),
-        sat_(options, pattern.n_hidden()),
-        state_(pattern.n_hidden()) {
+        problem_(features.schema().cardinalities()),
+        sat_(options, features.schema().n_variables()),
+        state_(features.schema().n_variables()) {
     for (std::size_t h = 0; h < state_.size(); ++h)
-      set(h, static_cast<Value>(random_.below(pattern.cardinality(h))));
+      set(h, static_cast<Value>(random_.below(features.schema().cardinalities()[h])));
     for (int i = 0; i < kMostClimbs && climb(); ++i) {
     }
   }
@@ -83,7 +85,7 @@ class McSatChain {
 
   // P(X_h = a | the rest of the state).
   std::span<const double> conditional(std::size_t h) {
-    probabilities_.resize(pattern_.cardinality(h));
+    probabilities_.resize(features_.schema().cardinalities()[h]);
     conditionals_.scores(scores_.local(h), 0, probabilities_.data());
     for (std::size_t a = 0; a < probabilities_.size(); ++a)
       probabilities_[a] += scores_.unary(h)[a];
@@ -94,12 +96,6 @@ class McSatChain {
  private:
   static constexpr int kMostClimbs = 100;
 
-  static std::vector<Value> cardinalities(const HiddenPattern& pattern) {
-    std::vector<Value> result;
-    for (std::size_t h = 0; h < pattern.n_hidden(); ++h) result.push_back(pattern.cardinality(h));
-    return result;
-  }
-
   void set(std::size_t h, Value a) {
     conditionals_.assign(h, 0, a);
     state_[h] = a;
@@ -109,7 +105,7 @@ class McSatChain {
   bool climb() {
     bool changed = false;
     for (std::size_t h = 0; h < state_.size(); ++h) {
-      if (pattern_.cardinality(h) == 1) continue;
+      if (features_.schema().cardinalities()[h] == 1) continue;
       const auto p = conditional(h);
       const auto best = static_cast<Value>(std::ranges::max_element(p) - p.begin());
       if (p[best] <= p[state_[h]]) continue;
@@ -132,24 +128,24 @@ class McSatChain {
   }
 
   void slice_part(const WeightedPart& part) {
-    const auto tests = pattern_.part(part.part);
+    const auto tests = features_[part.part];
     const bool holds = std::ranges::all_of(tests, [&](const Test& test) {
-      return pattern_.admits(test.values, state_[test.variable]);
+      return features_.admits(test.values, state_[test.variable]);
     });
     // Not a constraint, with probability exp(-|w|); nor where the weight speaks against the state.
     if (holds != (part.weight > 0) || log_uniform() <= -std::abs(part.weight)) return;
     for (const Test& test : tests) {
       if (!holds) {
-        problem_.add_test(test.variable, pattern_.values(test.values));
+        problem_.add_test(test.variable, features_.values(test.values));
         continue;
       }
-      for (Value a = 0; a < pattern_.cardinality(test.variable); ++a)
-        if (!pattern_.admits(test.values, a)) problem_.exclude(test.variable, a);
+      for (Value a = 0; a < features_.schema().cardinalities()[test.variable]; ++a)
+        if (!features_.admits(test.values, a)) problem_.exclude(test.variable, a);
     }
     if (!holds) problem_.forbid();
   }
 
-  const HiddenPattern& pattern_;
+  const FeatureSet& features_;
   const HiddenModel& model_;
   const ConditionalScores& scores_;
   Chains conditionals_;
@@ -160,10 +156,10 @@ class McSatChain {
   std::vector<double> probabilities_;
 };
 
-inline void record_state(McSatChain& chain, const HiddenPattern& pattern, bool rao_blackwell,
+inline void record_state(McSatChain& chain, const FeatureSet& features, bool rao_blackwell,
                          std::span<const std::size_t> series, BatchSums& sums) {
-  for (std::size_t h = 0; h < pattern.n_hidden(); ++h) {
-    const std::size_t cardinality = pattern.cardinality(h);
+  for (std::size_t h = 0; h < features.schema().n_variables(); ++h) {
+    const std::size_t cardinality = features.schema().cardinalities()[h];
     if (cardinality == 1) continue;
     const std::size_t first = cardinality == 2 ? 1 : 0;  // value of the first series
     if (rao_blackwell) {
@@ -175,27 +171,27 @@ inline void record_state(McSatChain& chain, const HiddenPattern& pattern, bool r
   }
 }
 
-inline void run_mcsat(const McSatOptions& options, const HiddenPattern& pattern,
+inline void run_mcsat(const McSatOptions& options, const FeatureSet& features,
                       const HiddenModel& model, std::uint64_t row_hash, ChainRange range,
-                      SeriesMoments& moments, const StopCheck& stop) {
+                      SeriesMoments& moments, const StopSign& stop) {
   const ChainOptions& chains = options.chains;
-  const ConditionalScores scores(pattern, model,
+  const ConditionalScores scores(features, model,
                                  {.visits = chains.n_draws(), .probabilities = false});
-  const auto series = series_offsets(pattern);
+  const auto series = series_offsets(features.schema());
   for (std::size_t c = range.first; c < range.last; ++c) {
     const Random random(chains.seed, {"mcsat", combine_hash(row_hash, c)});
-    McSatChain chain(options.sat, pattern, model, scores, random);
+    McSatChain chain(options.sat, features, model, scores, random);
     BatchSums sums(moments, c, 1);
     for (int i = 0; i < chains.burn_in; ++i) {
-      if (stop()) return;
+      if (stop.is_up()) return;
       chain.step();
     }
     for (int s = 0; s < chains.n_samples; ++s) {
       for (int i = 0; i < chains.thinning; ++i) {
-        if (stop()) return;
+        if (stop.is_up()) return;
         chain.step();
       }
-      record_state(chain, pattern, chains.rao_blackwell, series, sums);
+      record_state(chain, features, chains.rao_blackwell, series, sums);
       sums.next();
     }
   }

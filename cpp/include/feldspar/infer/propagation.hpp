@@ -96,8 +96,16 @@ class Propagation {
     return options_.schedule == Schedule::synchronous ? run_synchronous(stop) : run_residual(stop);
   }
 
-  // For every value of every variable, the sum of all that speaks for it (logarithms).
+  // For every value of every variable, the sum of all that speaks for it (logarithms), and of every
+  // literal the log-odds that follow.
   const std::vector<double>& totals() const noexcept { return totals_; }
+  const std::vector<double>& odds() const noexcept { return odds_; }
+
+  // The messages, laid out as the graph's edge_literals and as its tables' messages. Those of an
+  // earlier run are a better start than none.
+  const std::vector<double>& packed_messages() const noexcept { return messages_; }
+  const std::vector<double>& unpacked_messages() const noexcept { return table_messages_; }
+  void start_from(std::vector<double> messages, std::vector<double> table_messages);
 
   // Sum-product only: the normalised totals, and the Bethe estimate of log Z.
   std::vector<double> probabilities() const;
@@ -132,6 +140,7 @@ class Propagation {
     const auto& offsets = graph_.layout().offsets();
     return {all.data() + offsets[v], offsets[v + 1] - offsets[v]};
   }
+  void add_up_tables();
   void refresh(Variable v);
   void refresh_all() {
     for (Variable v = 0; v < graph_.schema().n_variables(); ++v) refresh(v);
@@ -194,6 +203,28 @@ void Propagation<Logs>::refresh(Variable v) {
       if (passes) ++next;
     }
     odds_[l] = combine(passing) - combine(failing);
+  }
+}
+
+template <class Logs>
+void Propagation<Logs>::start_from(std::vector<double> messages,
+                                   std::vector<double> table_messages) {
+  messages_ = std::move(messages);
+  table_messages_ = std::move(table_messages);
+  std::ranges::fill(literal_sums_, 0.0);
+  for (std::size_t edge = 0; edge < messages_.size(); ++edge)
+    literal_sums_[graph_.edge_literals()[edge]] += messages_[edge];
+  add_up_tables();
+  refresh_all();
+}
+
+template <class Logs>
+void Propagation<Logs>::add_up_tables() {
+  std::ranges::fill(table_sums_, 0.0);
+  for (const TableFactor& table : graph_.tables()) {
+    std::size_t next = table.first_message;
+    for (const Variable v : table.layout->variables)
+      for (double& sum : values_of(v, table_sums_)) sum += table_messages_[next++];
   }
 }
 
@@ -306,14 +337,11 @@ double Propagation<Logs>::sweep() {
     if (!Logs::kSums || pack.kind == Kind::strong_conjunction)
       for (std::size_t lane = 0; lane < pack.n_factors; ++lane)
         most = std::max(most, speak_single(pack, lane));
-  std::ranges::fill(table_sums_, 0.0);
   for (const TableFactor& table : graph_.tables()) {
     answer_table(table);
     most = std::max(most, move_table_messages(table));
-    std::size_t next = table.first_message;
-    for (const Variable v : table.layout->variables)
-      for (double& sum : values_of(v, table_sums_)) sum += table_messages_[next++];
   }
+  add_up_tables();
   refresh_all();
   return most;
 }

@@ -1,6 +1,6 @@
 // Marginals of many rows of evidence by Markov chains: what Gibbs sampling and MC-SAT share.
 //
-// Rows that observe the same variables share a HiddenPattern; rows with the same evidence share
+// Rows that observe the same variables share a Conditioner; rows with the same evidence share
 // their chains, whose random streams follow from the seed, the evidence and the chain's number. So
 // a row's result does not depend on its place, on the other rows or on the number of threads, and
 // merged data give the answer of unmerged data.
@@ -27,13 +27,15 @@
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/hash.hpp>
 #include <feldspar/base/parallel.hpp>
+#include <feldspar/base/stop_sign.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/schema.hpp>
+#include <feldspar/feature/feature_set.hpp>
 #include <feldspar/infer/chain_diagnostics.hpp>
+#include <feldspar/infer/condition.hpp>
 #include <feldspar/infer/conditional_scores.hpp>
 #include <feldspar/infer/evidence.hpp>
 #include <feldspar/infer/hidden_model.hpp>
-#include <feldspar/infer/stopping.hpp>
 #include <feldspar/model/markov_network.hpp>
 
 namespace feldspar {
@@ -102,12 +104,10 @@ struct ChainRange {
 };
 
 // A binary variable has one series, the probability of value 1; others have one for each value.
-inline std::vector<std::size_t> series_offsets(const HiddenPattern& pattern) {
+inline std::vector<std::size_t> series_offsets(const Schema& schema) {
   std::vector<std::size_t> offsets{0};
-  for (std::size_t h = 0; h < pattern.n_hidden(); ++h) {
-    const std::size_t cardinality = pattern.cardinality(h);
+  for (const std::size_t cardinality : schema.cardinalities())
     offsets.push_back(offsets.back() + (cardinality > 2 ? cardinality : cardinality - 1));
-  }
   return offsets;
 }
 
@@ -138,9 +138,6 @@ class EvidenceRows {
   std::size_t n_distinct() const noexcept { return n_distinct_; }
   std::size_t original(std::size_t row) const noexcept { return original_[row]; }
   std::uint64_t hash(std::size_t row) const noexcept { return hashes_[row]; }
-  const std::vector<Variable>& hidden(std::size_t pattern) const noexcept {
-    return patterns_[pattern];
-  }
   const std::vector<Section>& sections() const noexcept { return sections_; }
 
  private:
@@ -149,7 +146,6 @@ class EvidenceRows {
   std::vector<std::uint64_t> hashes_;
   std::vector<std::size_t> original_;  // the first row with the same evidence
   std::size_t n_distinct_ = 0;
-  std::vector<std::vector<Variable>> patterns_;
   std::vector<Section> sections_;
 };
 
@@ -164,9 +160,6 @@ inline EvidenceRows::EvidenceRows(const Schema& schema, const EvidenceView& evid
                               evidence.log_likelihoods.subspan(b * n_soft, n_soft));
   };
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_hash;
-  std::map<std::vector<Variable>, std::size_t> pattern_numbers;
-  std::vector<std::vector<std::size_t>> rows_of;  // by pattern
-  std::vector<Variable> hidden;
   for (std::size_t r = 0; r < n_rows; ++r) {
     hashes_.push_back(hash_evidence(schema, evidence, r));
     auto& candidates = by_hash[hashes_[r]];
@@ -175,25 +168,20 @@ inline EvidenceRows::EvidenceRows(const Schema& schema, const EvidenceView& evid
     if (twin != candidates.end()) continue;
     candidates.push_back(r);
     ++n_distinct_;
-    hidden.clear();
-    for (Variable v = 0; v < n_variables; ++v)
-      if (evidence.codes[r * n_variables + v] == kUnknown) hidden.push_back(v);
-    const auto [place, fresh] = pattern_numbers.try_emplace(hidden, patterns_.size());
-    if (fresh) {
-      patterns_.push_back(hidden);
-      rows_of.emplace_back();
-    }
-    rows_of[place->second].push_back(r);
   }
-  for (std::size_t p = 0; p < rows_of.size(); ++p)
-    for (std::size_t first = 0; first < rows_of[p].size(); first += kSectionRows) {
-      const std::size_t here = std::min(kSectionRows, rows_of[p].size() - first);
-      const auto begin = rows_of[p].begin() + static_cast<std::ptrdiff_t>(first);
-      sections_.push_back({p, {begin, begin + static_cast<std::ptrdiff_t>(here)}});
+  std::size_t pattern = 0;
+  for (auto& rows : rows_by_pattern(n_variables, evidence.codes)) {
+    std::erase_if(rows, [&](std::size_t r) { return original_[r] != r; });
+    for (std::size_t first = 0; first < rows.size(); first += kSectionRows) {
+      const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
+      const std::size_t here = std::min(kSectionRows, rows.size() - first);
+      sections_.push_back({pattern, {begin, begin + static_cast<std::ptrdiff_t>(here)}});
     }
+    ++pattern;
+  }
 }
 
-// Calls run(pattern, model, row_hash, chain range, moments, stop) for every distinct row, fills
+// Calls run(features, model, row_hash, chain range, moments, stop) for every distinct row, fills
 // moments that way, and makes marginals of them.
 template <class RunChains>
 class MarginalSampler {
@@ -215,7 +203,7 @@ class MarginalSampler {
  private:
   struct Work {
     std::size_t row;
-    const HiddenPattern* pattern;
+    const Conditioner* conditioner;
     HiddenModel model;
     SeriesMoments moments;
     std::atomic<std::size_t> open_ranges;
@@ -227,9 +215,10 @@ class MarginalSampler {
 
   void allocate();
   void run_wave(std::size_t first, std::size_t last);
-  void build_patterns(std::size_t first, std::size_t last);
+  void build_conditioners(std::size_t first, std::size_t last);
   void finish_row(const Work& work);
-  void finish_variable(const Work& work, std::size_t h, std::size_t series, bool is_isolated);
+  void finish_variable(const Work& work, std::size_t h, std::span<const double> unary,
+                       std::size_t series, bool is_isolated);
   void copy_twins();
 
   const MarkovNetwork& network_;
@@ -240,8 +229,8 @@ class MarginalSampler {
   std::size_t n_rows_;
   std::vector<std::size_t> offsets_;
   EvidenceRows rows_;
-  StopCheck stop_;
-  std::map<std::size_t, HiddenPattern> patterns_;  // those in use
+  StopSign stop_;
+  std::map<std::size_t, Conditioner> conditioners_;  // by pattern, those in use
   SampledMarginals result_;
 };
 
@@ -250,7 +239,7 @@ SampledMarginals MarginalSampler<RunChains>::sample() {
   allocate();
   const std::size_t n_sections = rows_.sections().size();
   std::size_t finished = 0;
-  for (std::size_t first = 0; first < n_sections && !stop_(); first += kWaveSections) {
+  for (std::size_t first = 0; first < n_sections && !stop_.is_up(); first += kWaveSections) {
     const std::size_t last = std::min(first + kWaveSections, n_sections);
     run_wave(first, last);
     for (std::size_t s = first; s < last; ++s) finished += rows_.sections()[s].rows.size();
@@ -283,31 +272,36 @@ void MarginalSampler<RunChains>::allocate() {
 }
 
 template <class RunChains>
-void MarginalSampler<RunChains>::build_patterns(std::size_t first, std::size_t last) {
+void MarginalSampler<RunChains>::build_conditioners(std::size_t first, std::size_t last) {
   const auto& sections = rows_.sections();
-  std::erase_if(patterns_,
+  std::erase_if(conditioners_,
                 [&](const auto& entry) { return entry.first < sections[first].pattern; });
-  std::vector<std::size_t> missing;
+  std::vector<std::size_t> missing;  // a section of each pattern
   for (std::size_t s = first; s < last; ++s)
-    if (!patterns_.contains(sections[s].pattern) &&
-        (missing.empty() || missing.back() != sections[s].pattern))
-      missing.push_back(sections[s].pattern);
-  std::vector<std::unique_ptr<HiddenPattern>> built(missing.size());
+    if (!conditioners_.contains(sections[s].pattern) &&
+        (missing.empty() || sections[missing.back()].pattern != sections[s].pattern))
+      missing.push_back(s);
+  std::vector<std::unique_ptr<Conditioner>> built(missing.size());
+  const std::size_t n_variables = network_.schema().n_variables();
   parallel_for(missing.size(), execution_, [&](std::size_t i) {
-    built[i] = std::make_unique<HiddenPattern>(network_, rows_.hidden(missing[i]));
+    const std::size_t row = sections[missing[i]].rows[0];
+    built[i] = std::make_unique<Conditioner>(
+        network_, evidence_.codes.subspan(row * n_variables, n_variables),
+        !evidence_.log_likelihoods.empty());
   });
   for (std::size_t i = 0; i < missing.size(); ++i)
-    if (built[i] != nullptr) patterns_.emplace(missing[i], std::move(*built[i]));
+    if (built[i] != nullptr)
+      conditioners_.emplace(sections[missing[i]].pattern, std::move(*built[i]));
 }
 
 template <class RunChains>
 void MarginalSampler<RunChains>::run_wave(std::size_t first, std::size_t last) {
-  build_patterns(first, last);
+  build_conditioners(first, last);
   if (stop_.interrupted()) return;
   std::vector<std::vector<HiddenModel>> models(last - first);
   parallel_for(models.size(), execution_, [&](std::size_t i) {
     const auto& section = rows_.sections()[first + i];
-    models[i] = patterns_.at(section.pattern).condition(evidence_, section.rows);
+    models[i] = hidden_models(conditioners_.at(section.pattern), evidence_, section.rows);
   });
   if (stop_.interrupted()) return;
 
@@ -323,20 +317,22 @@ void MarginalSampler<RunChains>::run_wave(std::size_t first, std::size_t last) {
   std::vector<std::unique_ptr<Work>> works(rows.size());
   std::vector<std::once_flag> made(rows.size());
   parallel_for(rows.size() * n_ranges, execution_, [&](std::size_t task) {
-    if (stop_()) return;
+    if (stop_.is_up()) return;
     const std::size_t w = task / n_ranges, part = task % n_ranges;
     const auto [i, r] = rows[w];
     const auto& section = rows_.sections()[first + i];
     std::call_once(made[w], [&] {
-      const HiddenPattern& pattern = patterns_.at(section.pattern);
-      works[w].reset(new Work{section.rows[r], &pattern, std::move(models[i][r]),
-                              SeriesMoments(series_offsets(pattern).back(), n_chains,
+      const Conditioner& conditioner = conditioners_.at(section.pattern);
+      const Schema& hidden = conditioner.features().schema();
+      works[w].reset(new Work{section.rows[r], &conditioner, std::move(models[i][r]),
+                              SeriesMoments(series_offsets(hidden).back(), n_chains,
                                             static_cast<std::size_t>(options_.n_samples)),
                               n_ranges});
     });
     Work& work = *works[w];
     const ChainRange range{part * n_chains / n_ranges, (part + 1) * n_chains / n_ranges};
-    run_(*work.pattern, work.model, rows_.hash(work.row), range, work.moments, stop_);
+    run_(work.conditioner->features(), work.model, rows_.hash(work.row), range, work.moments,
+         stop_);
     if (--work.open_ranges > 0) return;
     finish_row(work);
     works[w].reset();
@@ -349,7 +345,7 @@ template <class RunChains>
 void MarginalSampler<RunChains>::finish_row(const Work& work) {
   const std::size_t row = work.row, n_variables = network_.schema().n_variables();
   const std::size_t base = row * offsets_.back();
-  const bool complete = work.moments.complete() || work.pattern->n_hidden() == 0;
+  const bool complete = work.moments.complete() || work.conditioner->hidden().empty();
   result_.n_samples[row] =
       static_cast<std::int64_t>(complete ? options_.n_draws() : work.moments.n_draws());
   result_.is_done[row] = complete;
@@ -365,24 +361,30 @@ void MarginalSampler<RunChains>::finish_row(const Work& work) {
       if (options_.standard_errors) result_.standard_errors[base + i] = 0;
     }
   }
-  const auto series = series_offsets(*work.pattern);
-  const auto isolated = isolated_variables(*work.pattern, work.model);
-  for (std::size_t h = 0; h < work.pattern->n_hidden(); ++h)
-    finish_variable(work, h, series[h], isolated[h]);
+  const FeatureSet& features = work.conditioner->features();
+  const auto series = series_offsets(features.schema());
+  const auto isolated = isolated_variables(features, work.model);
+  const double* unary = work.model.unary.data();
+  for (Variable h = 0; h < work.conditioner->hidden().size(); ++h) {
+    const std::size_t cardinality = features.schema().cardinality(h);
+    finish_variable(work, h, {unary, cardinality}, series[h], isolated[h]);
+    unary += cardinality;
+  }
 }
 
 template <class RunChains>
 void MarginalSampler<RunChains>::finish_variable(const Work& work, std::size_t h,
-                                                 std::size_t series, bool is_isolated) {
-  const std::size_t cardinality = work.pattern->cardinality(h);
-  const std::size_t first = work.row * offsets_.back() + offsets_[work.pattern->hidden()[h]];
+                                                 std::span<const double> unary, std::size_t series,
+                                                 bool is_isolated) {
+  const std::size_t cardinality = unary.size();
+  const std::size_t first = work.row * offsets_.back() + offsets_[work.conditioner->hidden()[h]];
   const std::span p(result_.probabilities.data() + first, cardinality);
   std::vector<double> errors(cardinality, 0.0);
   if (cardinality == 1) {
     p[0] = 1;
   } else if (options_.rao_blackwell && is_isolated) {
     // Every sample would say the same.
-    std::copy_n(work.model.unary.data() + work.pattern->offsets()[h], cardinality, p.data());
+    std::ranges::copy(unary, p.begin());
     normalize_scores(p);
   } else if (work.moments.n_draws() == 0) {
     return;

@@ -72,4 +72,26 @@ inline void add_to_box(const FeatureSet& features, const TableBox& box, double w
                  first_step + 1);
 }
 
+// The sum of the entries of the box, `first_step` steps in, that start at `table`.
+inline double sum_of_box(const FeatureSet& features, const TableBox& box, const double* table,
+                         std::size_t first_step = 0) {
+  double sum = 0;
+  if (first_step == box.steps.size()) {
+    for (std::size_t i = 0; i < box.run; ++i) sum += table[i];
+    return sum;
+  }
+  const BoxStep& step = box.steps[first_step];
+  const auto values = features.values(step.values);
+  if (first_step + 1 == box.steps.size() && box.run == 1 && values.size() == 1) {
+    table += values[0] * step.value_stride;
+    for (std::size_t f = 0; f < step.n_free; ++f) sum += table[f * step.free_stride];
+    return sum;
+  }
+  for (std::size_t f = 0; f < step.n_free; ++f)
+    for (const Value a : values)
+      sum += sum_of_box(features, box, table + f * step.free_stride + a * step.value_stride,
+                        first_step + 1);
+  return sum;
+}
+
 }  // namespace feldspar

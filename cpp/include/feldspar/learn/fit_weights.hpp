@@ -1,5 +1,5 @@
 // Weights that maximise  PLL(w) - sum_j w_j^2 / (2 sd^2) - l1 sum_j |w_j|,  for one penalty or a
-// path of them.
+// path of them; or the same with the likelihood for the pseudo-likelihood (fit_likelihood.hpp).
 //
 // L-BFGS without, OWL-QN with an L1 term. A path shares the index and is solved from the strongest
 // penalty to the weakest, each from the solution before; results come in the order asked for.
@@ -13,6 +13,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,7 +25,9 @@
 #include <feldspar/objective/penalized.hpp>
 #include <feldspar/objective/preconditioner.hpp>
 #include <feldspar/objective/pseudo_likelihood.hpp>
-#include <feldspar/optim/minimize.hpp>
+#include <feldspar/optim/lbfgs.hpp>
+#include <feldspar/optim/lbfgs_memory.hpp>
+#include <feldspar/optim/owlqn.hpp>
 
 namespace feldspar {
 
@@ -74,53 +77,28 @@ inline int affordable_memory(int most, Eigen::Index dimension) {
 
 // Largest component of the subgradient of smallest norm.
 inline double subgradient_norm(const Eigen::VectorXd& weights, const Eigen::VectorXd& gradient,
-                               double l1) {
+                               const Eigen::VectorXd& l1) {
   double norm = 0;
   for (Eigen::Index j = 0; j < weights.size(); ++j) {
     const double g = gradient[j];
-    const double shrunk = weights[j] > 0   ? g + l1
-                          : weights[j] < 0 ? g - l1
-                                           : std::max(0.0, std::abs(g) - l1);
+    const double shrunk = weights[j] > 0   ? g + l1[j]
+                          : weights[j] < 0 ? g - l1[j]
+                                           : std::max(0.0, std::abs(g) - l1[j]);
     norm = std::max(norm, std::abs(shrunk));
   }
   return norm;
 }
 
-inline WeightFit fit_one(PseudoLikelihood& likelihood, const Penalty& penalty,
-                         const Eigen::VectorXd& start, const FitWeightsOptions& options,
-                         const Execution& execution) {
-  const bool smooth = penalty.l1 == 0;
-  const Preconditioner coordinates(likelihood.geometry(), penalty.precision(), smooth);
-  PenalizedPseudoLikelihood objective(likelihood, penalty.precision(), coordinates, execution);
-  const double total = likelihood.total_weight();
-  const auto dimension = std::max<double>(1.0, static_cast<double>(objective.dimension()));
-  OptimizeOptions optimize;
-  optimize.max_iterations = options.max_iterations;
-  optimize.max_evaluations = std::numeric_limits<int>::max();
-  optimize.memory = affordable_memory(options.memory, objective.dimension());
-  optimize.max_seconds = options.max_seconds;
-  // half the squared length of the gradient = tolerance * total, spread over all components
-  optimize.gradient_tolerance = std::sqrt(2 * options.tolerance * total / dimension);
-  const Eigen::VectorXd l1 = penalty.l1 * coordinates.scale();
-  Eigen::VectorXd z0, weights;
-  coordinates.to_coordinates(start, z0);
-  require(z0.allFinite(), "initial_weights: some are too large to compute with");
-  WeightFit fit;
-  fit.penalty = penalty;
-  fit.run = minimize(objective, z0, l1, optimize, execution);
-  coordinates.to_weights(fit.run.x, weights);
-  fit.weights.assign(weights.data(), weights.data() + weights.size());
-  fit.objective = -fit.run.value / total;
-  fit.gradient_norm = std::numeric_limits<double>::quiet_NaN();
-  if (fit.run.status == Status::interrupted) return fit;
-  try {
-    Eigen::VectorXd gradient;
-    objective.at_weights(weights, gradient);
-    fit.gradient_norm = subgradient_norm(weights, gradient, penalty.l1) / total;
-  } catch (const Interrupted&) {
-    fit.run.status = Status::interrupted;
-  }
-  return fit;
+// `initial` as a vector; zeros where it is empty.
+inline Eigen::VectorXd start_weights(std::size_t n_features, std::span<const double> initial) {
+  require(initial.empty() || initial.size() == n_features, "initial_weights: got ", initial.size(),
+          " for ", n_features, " features");
+  for (std::size_t j = 0; j < initial.size(); ++j)
+    require(std::isfinite(initial[j]), "initial_weights: feature ", j, " has weight ", initial[j],
+            "; expected a finite number");
+  Eigen::VectorXd weights = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(n_features));
+  std::ranges::copy(initial, weights.data());
+  return weights;
 }
 
 // What a penalty gets that was not begun: the weights as they are.
@@ -135,36 +113,117 @@ inline WeightFit not_begun(const Penalty& penalty, const Eigen::VectorXd& weight
 
 }  // namespace detail
 
+// Half the squared length of the gradient = tolerance * total weight, spread over all components.
+inline double gradient_tolerance(double tolerance, double total_weight, std::size_t dimension) {
+  return std::sqrt(2 * tolerance * total_weight / std::max(1.0, static_cast<double>(dimension)));
+}
+
+// Weight learning under one penalty that can be taken further: first to a loose tolerance, later, if
+// the result is worth it, to a tight one. What L-BFGS has learned of the curvature is kept in
+// between (OWL-QN starts afresh). Keeps a reference to the likelihood.
+template <class LogLikelihood>
+class WeightRun {
+ public:
+  // `initial` is empty (start from zero) or has one weight per feature. `l1_factors` multiplies the
+  // L1 penalty of each weight; empty: all alike.
+  WeightRun(LogLikelihood& likelihood, const Penalty& penalty, std::span<const double> initial,
+            const Eigen::VectorXd& l1_factors = {})
+      : likelihood_(likelihood),
+        penalty_(penalty),
+        coordinates_(likelihood.geometry(), penalty.precision(), penalty.l1 == 0) {
+    penalty_.check();
+    const auto n = static_cast<Eigen::Index>(likelihood.n_features());
+    l1_ = Eigen::VectorXd::Constant(n, penalty.l1);
+    if (l1_factors.size() > 0) l1_ = penalty.l1 * l1_factors;
+    coordinates_.to_coordinates(detail::start_weights(likelihood.n_features(), initial), z_);
+    require(z_.allFinite(), "initial_weights: some are too large to compute with");
+  }
+
+  // Goes on from the best point so far until `options` say stop. Iterations, evaluations and seconds
+  // are those of this call.
+  WeightFit advance(const FitWeightsOptions& options, const Execution& execution) {
+    options.check();
+    Penalized<LogLikelihood> objective(likelihood_, penalty_.precision(), coordinates_, execution);
+    WeightFit fit;
+    fit.penalty = penalty_;
+    fit.run = minimize_from_here(objective, options, execution);
+    z_ = fit.run.x;
+    Eigen::VectorXd weights;
+    coordinates_.to_weights(z_, weights);
+    fit.weights.assign(weights.data(), weights.data() + weights.size());
+    const double total = likelihood_.total_weight();
+    fit.objective = -fit.run.value / total;
+    fit.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+    if (fit.run.status == Status::interrupted) return fit;
+    try {
+      Eigen::VectorXd gradient;
+      objective.at_weights(weights, gradient);
+      fit.gradient_norm = detail::subgradient_norm(weights, gradient, l1_) / total;
+    } catch (const Interrupted&) {
+      fit.run.status = Status::interrupted;
+    }
+    return fit;
+  }
+
+ private:
+  OptimizeResult minimize_from_here(Penalized<LogLikelihood>& objective,
+                                    const FitWeightsOptions& options, const Execution& execution) {
+    OptimizeOptions optimize;
+    optimize.max_iterations = options.max_iterations;
+    optimize.max_evaluations = std::numeric_limits<int>::max();
+    optimize.memory = detail::affordable_memory(options.memory, z_.size());
+    optimize.max_seconds = options.max_seconds;
+    optimize.gradient_tolerance = gradient_tolerance(options.tolerance, likelihood_.total_weight(),
+                                                     static_cast<std::size_t>(z_.size()));
+    if (penalty_.l1 > 0)
+      return minimize_owlqn(objective, z_, l1_.cwiseProduct(coordinates_.scale()).eval(), optimize,
+                            execution);
+    if (!memory_) memory_.emplace(z_.size(), optimize.memory);
+    return minimize_lbfgs(objective, z_, *memory_, optimize, execution);
+  }
+
+  LogLikelihood& likelihood_;
+  Penalty penalty_;
+  Preconditioner coordinates_;
+  Eigen::VectorXd l1_;  // by weight
+  Eigen::VectorXd z_;
+  std::optional<LbfgsMemory> memory_;
+};
+
+// One penalty, from `start`, in one go.
+template <class LogLikelihood>
+WeightFit fit_penalized(LogLikelihood& likelihood, const Penalty& penalty,
+                        const Eigen::VectorXd& start, const FitWeightsOptions& options,
+                        const Execution& execution, const Eigen::VectorXd& l1_factors = {}) {
+  const std::span<const double> initial(start.data(), static_cast<std::size_t>(start.size()));
+  return WeightRun<LogLikelihood>(likelihood, penalty, initial, l1_factors)
+      .advance(options, execution);
+}
+
 // `initial` is empty (start from zero) or has one weight per feature. After an
 // interruption, penalties not yet begun get the weights reached so far, with that status.
-inline std::vector<WeightFit> fit_weight_path(PseudoLikelihood& likelihood,
-                                              std::span<const Penalty> penalties,
-                                              std::span<const double> initial,
-                                              const FitWeightsOptions& options,
-                                              const Execution& execution = {}) {
+//
+// fit(penalty, start, options) fits one of them.
+template <class LogLikelihood, class Fit>
+std::vector<WeightFit> fit_weight_path(LogLikelihood& likelihood,
+                                       std::span<const Penalty> penalties,
+                                       std::span<const double> initial,
+                                       const FitWeightsOptions& options, Fit&& fit) {
   options.check();
   for (const Penalty& penalty : penalties) penalty.check();
-  require(initial.empty() || initial.size() == likelihood.n_features(), "initial_weights: got ",
-          initial.size(), " for ", likelihood.n_features(), " features");
-  for (std::size_t j = 0; j < initial.size(); ++j)
-    require(std::isfinite(initial[j]), "initial_weights: feature ", j, " has weight ", initial[j],
-            "; expected a finite number");
-
+  Eigen::VectorXd weights = detail::start_weights(likelihood.n_features(), initial);
   std::vector<std::size_t> order(penalties.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return std::pair(-penalties[a].l1, penalties[a].prior_sd) <
            std::pair(-penalties[b].l1, penalties[b].prior_sd);
   });
-  Eigen::VectorXd weights =
-      Eigen::VectorXd::Zero(static_cast<Eigen::Index>(likelihood.n_features()));
-  std::ranges::copy(initial, weights.data());
   std::vector<WeightFit> fits(penalties.size());
   FitWeightsOptions rest = options;
   bool begun = false;
   for (const std::size_t i : order) {
     try {
-      fits[i] = detail::fit_one(likelihood, penalties[i], weights, rest, execution);
+      fits[i] = fit(penalties[i], weights, rest);
     } catch (const Interrupted&) {
       if (!begun) throw;
       fits[i] = detail::not_begun(penalties[i], weights);
@@ -174,6 +233,18 @@ inline std::vector<WeightFit> fit_weight_path(PseudoLikelihood& likelihood,
     std::ranges::copy(fits[i].weights, weights.data());
   }
   return fits;
+}
+
+inline std::vector<WeightFit> fit_weight_path(PseudoLikelihood& likelihood,
+                                              std::span<const Penalty> penalties,
+                                              std::span<const double> initial,
+                                              const FitWeightsOptions& options,
+                                              const Execution& execution = {}) {
+  return fit_weight_path(
+      likelihood, penalties, initial, options,
+      [&](const Penalty& penalty, const Eigen::VectorXd& start, const FitWeightsOptions& rest) {
+        return fit_penalized(likelihood, penalty, start, rest, execution);
+      });
 }
 
 }  // namespace feldspar

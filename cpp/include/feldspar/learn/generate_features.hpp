@@ -29,11 +29,9 @@
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/feature/feature_set.hpp>
+#include <feldspar/learn/example_features.hpp>
 
 namespace feldspar {
-
-// What an example becomes: a test for every variable, or only for those whose value is not 0.
-enum class InitialFeatures { full, positive };
 
 struct GenerateOptions {
   InitialFeatures initial = InitialFeatures::positive;

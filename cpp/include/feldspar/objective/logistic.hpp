@@ -35,6 +35,16 @@ FELDSPAR_ALWAYS_INLINE double add_lanes(const double* lanes, std::size_t n) noex
   return sum;
 }
 
+// The sum of many numbers, in four that do not wait for each other.
+inline double add_up(const double* numbers, std::size_t n) noexcept {
+  double sums[kPackSize] = {};
+  std::size_t i = 0;
+  for (; i + kPackSize <= n; i += kPackSize)
+    for (std::size_t k = 0; k < kPackSize; ++k) sums[k] += numbers[i + k];
+  for (; i < n; ++i) sums[0] += numbers[i];
+  return add_lanes(sums, kPackSize);
+}
+
 // log-likelihood of a margin m with weight n1 on value 1 and n0 on value 0; m becomes its
 // derivative.
 template <class Real>

@@ -20,6 +20,7 @@
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/feature/context_table.hpp>
+#include <feldspar/objective/logistic.hpp>
 #include <feldspar/objective/pattern_table.hpp>
 
 namespace feldspar {
@@ -69,8 +70,14 @@ class NarrowIndex {
 
   std::size_t n_contexts_ = 0;
   std::size_t n_patterns_ = 0;
-  std::vector<Entry> parent_;
-  std::vector<std::uint32_t> context_;
+  // The entries that one context makes are a run, their parents distinct and in front of it.
+  struct Run {
+    std::uint32_t context;
+    Entry end;  // the run begins where the one before ends, the first at entry 1
+  };
+
+  std::vector<Entry> parent_;  // by entry
+  std::vector<Run> runs_;
   Lists by_pattern_;  // entries of each pattern
   Lists by_entry_;    // patterns of each entry
   std::vector<double> value_weights_;
@@ -144,7 +151,9 @@ inline NarrowIndex::NarrowIndex(const FeatureSet& features, const ContextTable& 
                                 const Dataset& data, Variable variable,
                                 std::span<const ContextId> contexts, bool keep_rows)
     : n_contexts_(contexts.size()) {
-  constexpr double kEntryCost = 2.0;  // an entry is added up twice where a lookup is one load
+  // An entry is written, read and scattered again where a lookup is one load each way. Measured on
+  // tree features of five sets: 4 is the best or within 5 % of it, 2 and 8 cost up to 50 %.
+  constexpr double kEntryCost = 4.0;
   PatternTableBuilder builder(data.n_rows(), kEntryCost, ~std::size_t{0});
   std::vector<Word> rows(data.columns().n_words());
   for (std::size_t c = 0; c < contexts.size(); ++c) {
@@ -153,8 +162,12 @@ inline NarrowIndex::NarrowIndex(const FeatureSet& features, const ContextTable& 
   }
   PatternTable patterns = std::move(builder).finish();
   merge_rows(patterns, data, variable, keep_rows);
+  for (Entry e = 1; e < patterns.n_entries(); ++e) {
+    if (e == 1 || patterns.context[e] != patterns.context[e - 1])
+      runs_.push_back({patterns.context[e], e});
+    ++runs_.back().end;
+  }
   parent_ = std::move(patterns.parent);
-  context_ = std::move(patterns.context);
 }
 
 inline void NarrowIndex::merge_rows(const PatternTable& patterns, const Dataset& data,
@@ -187,29 +200,44 @@ inline void NarrowIndex::merge_rows(const PatternTable& patterns, const Dataset&
 
 inline void NarrowIndex::margins(std::span<const double> u, std::size_t width,
                                  std::span<double> margins, std::vector<double>& scratch) const {
-  scratch.assign((n_entries() + 1) * width, 0.0);
-  if (width == 1) {
-    for (std::size_t e = 1; e < n_entries(); ++e) scratch[e] = scratch[parent_[e]] + u[context_[e]];
-  } else {
-    for (std::size_t e = 1; e < n_entries(); ++e)
-      for (std::size_t k = 0; k < width; ++k)
-        scratch[e * width + k] = scratch[parent_[e] * width + k] + u[context_[e] * width + k];
+  scratch.resize((n_entries() + 1) * width);
+  double* table = scratch.data();
+  std::fill_n(table, width, 0.0);
+  std::fill_n(table + n_entries() * width, width, 0.0);
+  Entry e = 1;
+  for (const auto [context, end] : runs_) {
+    if (width == 1) {
+      for (const double own = u[context]; e < end; ++e) table[e] = table[parent_[e]] + own;
+    } else {
+      for (const double* own = &u[context * width]; e < end; ++e)
+        for (std::size_t k = 0; k < width; ++k)
+          table[e * width + k] = table[parent_[e] * width + k] + own[k];
+    }
   }
-  std::visit([&](const auto& lists) { lists.sum(scratch.data(), width, margins.data()); },
-             by_pattern_);
+  std::visit([&](const auto& lists) { lists.sum(table, width, margins.data()); }, by_pattern_);
 }
 
 inline void NarrowIndex::gradient(std::span<double> g, std::size_t width, std::span<double> du,
                                   std::vector<double>& scratch) const {
   std::fill_n(g.begin() + static_cast<std::ptrdiff_t>(n_patterns_ * width), width, 0.0);
   scratch.resize(n_entries() * width);
-  std::visit([&](const auto& lists) { lists.sum(g.data(), width, scratch.data()); }, by_entry_);
+  double* table = scratch.data();
+  std::visit([&](const auto& lists) { lists.sum(g.data(), width, table); }, by_entry_);
   std::ranges::fill(du, 0.0);
-  for (std::size_t e = n_entries(); e-- > 1;)
-    for (std::size_t k = 0; k < width; ++k) {
-      du[context_[e] * width + k] += scratch[e * width + k];
-      scratch[parent_[e] * width + k] += scratch[e * width + k];
+  for (std::size_t r = runs_.size(); r-- > 0;) {
+    const Entry first = r == 0 ? 1 : runs_[r - 1].end, end = runs_[r].end;
+    double* own = &du[runs_[r].context * width];
+    if (width == 1) {
+      own[0] = detail::add_up(table + first, end - first);
+      for (Entry e = first; e < end; ++e) table[parent_[e]] += table[e];
+    } else {
+      for (Entry e = first; e < end; ++e)
+        for (std::size_t k = 0; k < width; ++k) {
+          own[k] += table[e * width + k];
+          table[parent_[e] * width + k] += table[e * width + k];
+        }
     }
+  }
 }
 
 inline std::size_t NarrowIndex::bytes() const noexcept {
@@ -217,8 +245,8 @@ inline std::size_t NarrowIndex::bytes() const noexcept {
     return std::visit([](const auto& s) { return s.bytes(); }, l);
   };
   return lists(by_pattern_) + lists(by_entry_) +
-         (parent_.size() + context_.size() + pattern_of_row_.size()) * sizeof(std::uint32_t) +
-         value_weights_.size() * sizeof(double);
+         (parent_.size() + pattern_of_row_.size()) * sizeof(std::uint32_t) +
+         runs_.size() * sizeof(Run) + value_weights_.size() * sizeof(double);
 }
 
 }  // namespace feldspar

@@ -1,5 +1,5 @@
-// What weight learning minimises: the negative pseudo-log-likelihood plus the Gaussian prior's
-// penalty,
+// What weight learning minimises: the negative pseudo-log-likelihood, or log-likelihood, plus the
+// Gaussian prior's penalty,
 //
 //   f(w) = -PLL(w) + sum_j w_j^2 / (2 sd^2),
 //
@@ -23,11 +23,13 @@
 
 namespace feldspar {
 
-class PenalizedPseudoLikelihood {
+// `LogLikelihood` is PseudoLikelihood or Likelihood.
+template <class LogLikelihood>
+class Penalized {
  public:
   // Keeps references to `likelihood` and `coordinates`. `precision` is 1 / sd^2; 0 is no prior.
-  PenalizedPseudoLikelihood(PseudoLikelihood& likelihood, double precision,
-                            const Preconditioner& coordinates, const Execution& execution)
+  Penalized(LogLikelihood& likelihood, double precision, const Preconditioner& coordinates,
+            const Execution& execution)
       : likelihood_(likelihood),
         precision_(precision),
         coordinates_(coordinates),
@@ -54,19 +56,21 @@ class PenalizedPseudoLikelihood {
   double at_weights(const Eigen::VectorXd& weights, Eigen::VectorXd& gradient) {
     gradient.resize(dimension());
     const auto n = static_cast<std::size_t>(dimension());
-    const double pll =
+    const double value =
         likelihood_.value_and_gradient({weights.data(), n}, {gradient.data(), n}, execution_);
     gradient = precision_ * weights - gradient;
-    return 0.5 * precision_ * weights.squaredNorm() - pll;
+    return 0.5 * precision_ * weights.squaredNorm() - value;
   }
 
  private:
-  PseudoLikelihood& likelihood_;
+  LogLikelihood& likelihood_;
   double precision_;
   const Preconditioner& coordinates_;
   Execution execution_;
   Eigen::VectorXd weights_;
   bool evaluated_ = false;
 };
+
+using PenalizedPseudoLikelihood = Penalized<PseudoLikelihood>;
 
 }  // namespace feldspar

@@ -307,18 +307,21 @@ inline double PseudoLikelihood::evaluate_narrow(Variable v) {
   index.margins(u, width, margins, scratch.table);
 
   double value = 0;
-  for (std::size_t i = 0; i < n * width; ++i) margins[i] += bias[width == 1 ? 0 : i % width];
   const double* counts = index.value_weights().data();
-  if (width == 1)
-    value = logistic_counts(simd_, margins.first(n), counts + n, counts);
-  else
-    for (std::size_t p = 0; p < n; ++p)
-      value += softmax_counts(&margins[p * width], width, counts + p * (width + 1));
-
   double* bias_gradient = du_.data() + slots_.bias(v);
-  std::fill_n(bias_gradient, width, 0.0);
-  for (std::size_t i = 0; i < n * width; ++i)
-    bias_gradient[width == 1 ? 0 : i % width] += margins[i];
+  if (width == 1) {
+    for (std::size_t p = 0; p < n; ++p) margins[p] += bias[0];
+    value = logistic_counts(simd_, margins.first(n), counts + n, counts);
+    bias_gradient[0] = detail::add_up(margins.data(), n);
+  } else {
+    std::fill_n(bias_gradient, width, 0.0);
+    for (std::size_t p = 0; p < n; ++p) {
+      double* own = &margins[p * width];
+      for (std::size_t k = 0; k < width; ++k) own[k] += bias[k];
+      value += softmax_counts(own, width, counts + p * (width + 1));
+      for (std::size_t k = 0; k < width; ++k) bias_gradient[k] += own[k];
+    }
+  }
   index.gradient(margins, width, {du_.data() + slots_.narrow(v), u.size()}, scratch.table);
   give_back(std::move(scratch));
   return value;

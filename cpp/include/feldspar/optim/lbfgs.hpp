@@ -47,20 +47,17 @@ LineSearchResult search_along(Objective& objective, OptimizeRun& run, const Iter
 
 }  // namespace detail
 
-// Minimises `objective` from x0. `inverse_diagonal` (empty: none) preconditions: positive numbers,
-// ideally the inverse of the Hessian's diagonal. Throws InvalidInput for unusable arguments and
-// NumericalFailure when the objective is not finite at x0.
+// Minimises `objective` from x0 with what `memory` knows of its curvature, and adds to that: a run
+// that was ended by a loose tolerance goes on where it was. Throws as below.
 template <SmoothObjective Objective>
-OptimizeResult minimize_lbfgs(Objective& objective, const Eigen::VectorXd& x0,
-                              const OptimizeOptions& options = {}, const Execution& execution = {},
-                              const Eigen::VectorXd& inverse_diagonal = {}) {
+OptimizeResult minimize_lbfgs(Objective& objective, const Eigen::VectorXd& x0, LbfgsMemory& memory,
+                              const OptimizeOptions& options, const Execution& execution) {
   OptimizeRun run(options, execution);
-  check_start(objective, x0, inverse_diagonal);
+  check_start(objective, x0, {});
   Iterate current(x0);
   run.start([&](Iterate& point) { evaluate_smooth(objective, point); }, current);
 
   Iterate trial(x0);
-  LbfgsMemory memory(x0.size(), options.memory, inverse_diagonal);
   Eigen::VectorXd direction(x0.size());
   while (run.goes_on(current)) {
     direction = -current.gradient;
@@ -78,6 +75,19 @@ OptimizeResult minimize_lbfgs(Objective& objective, const Eigen::VectorXd& x0,
     run.accept(current, search.step);
   }
   return std::move(run).finish(current);
+}
+
+// Minimises `objective` from x0. `inverse_diagonal` (empty: none) preconditions: positive numbers,
+// ideally the inverse of the Hessian's diagonal. Throws InvalidInput for unusable arguments and
+// NumericalFailure when the objective is not finite at x0.
+template <SmoothObjective Objective>
+OptimizeResult minimize_lbfgs(Objective& objective, const Eigen::VectorXd& x0,
+                              const OptimizeOptions& options = {}, const Execution& execution = {},
+                              const Eigen::VectorXd& inverse_diagonal = {}) {
+  options.check();
+  check_start(objective, x0, inverse_diagonal);
+  LbfgsMemory memory(x0.size(), options.memory, inverse_diagonal);
+  return minimize_lbfgs(objective, x0, memory, options, execution);
 }
 
 }  // namespace feldspar

@@ -1,4 +1,4 @@
-"""``feldspar convert``: models from one file format to another."""
+"""``feldspar convert``: models from one file format to another, dependency to Markov networks."""
 
 from __future__ import annotations
 
@@ -8,28 +8,92 @@ import click
 
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, note
-from feldspar.cli.sources import ModelTarget, is_nameless
+from feldspar.cli.sources import (
+    MODEL_SUFFIXES,
+    ModelTarget,
+    complete_source,
+    is_nameless,
+    read_source,
+)
+from feldspar.dependency import Base, DependencyModel, Orders
+from feldspar.io.dependency_models import load_model
 from feldspar.network import MarkovNetwork
 
 _EPILOG = """\b
 Example:
   feldspar convert model.json model.mn
+  feldspar convert nltcs.dn nltcs.mn --data nltcs:train
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=ModelTarget())
+@click.argument("target", metavar="OUT", type=ModelTarget((*MODEL_SUFFIXES, ".dn")))
+@click.option("--markov", is_flag=True, help="A dependency network to .json as a Markov network.")
+@click.option(
+    "--orders",
+    type=click.Choice(["opposite-rotations", "rotations", "opposite", "one"]),
+    default="opposite-rotations",
+    show_default=True,
+    help="From dependency to Markov network: the orders of variables to average over.",
+)
+@click.option(
+    "--base",
+    type=click.Choice(["marginals", "mode", "uniform"]),
+    help="The same: the base states to average over.  [marginals if known, else uniform]",
+)
+@click.option(
+    "--data",
+    shell_complete=complete_source,
+    help="The same: a file or data set to take the variables' marginals from.",
+)
 @common_flags
-def convert(source: Path, target: Path) -> None:
+def convert(
+    source: Path,
+    target: Path,
+    markov: bool,
+    orders: Orders,
+    base: Base | None,
+    data: str | None,
+) -> None:
     """Write a model in another file format.
 
-    IN and OUT are .json, .mn (Libra) or .uai files, as their names tell; with .gz at the end of the
-    name, a file is packed.
+    IN and OUT are .json, .mn (Libra), .uai or .dn (Libra's dependency networks) files, as their
+    names tell; with .gz at the end of the name, a file is packed. A dependency network becomes a
+    Markov network in closed form (DN2MN) where OUT is .mn or .uai, or with --markov.
     """
-    network = MarkovNetwork.load(source)
-    network.save(target)
-    if not is_nameless(network.schema) and is_nameless(MarkovNetwork.load(target).schema):
+    model = load_model(source)
+    wanted = Path(target.name.lower().removesuffix(".gz")).suffix
+    if isinstance(model, DependencyModel) and (markov or wanted in (".mn", ".uai")):
+        model = _to_markov(model, orders, base, data)
+    elif isinstance(model, MarkovNetwork) and wanted == ".dn":
+        raise ValueError(
+            f"{source} is a Markov network; {target}: expected a name that ends with "
+            f"{', '.join(MODEL_SUFFIXES)}"
+        )
+    model.save(target)
+    if not is_nameless(model.schema) and is_nameless(load_model(target).schema):
         note(f"{target} has numbers instead of names: only .json files keep names and labels")
-    result = {"model": str(target), "n_features": len(network.features)}
-    emit(result, lambda: click.echo(f"{target}: {len(network.features)} features"))
+    if isinstance(model, DependencyModel):
+        emit(
+            {"model": str(target), "n_conditionals": len(model.schema)},
+            lambda: click.echo(f"{target}: {len(model.schema)} conditional distributions"),
+        )
+        return
+    n_features = len(model.features)
+    emit(
+        {"model": str(target), "n_features": n_features},
+        lambda: click.echo(f"{target}: {n_features} features"),
+    )
+
+
+def _to_markov(
+    model: DependencyModel, orders: Orders, base: Base | None, data: str | None
+) -> MarkovNetwork:
+    if data is not None:
+        model = model.with_marginals(read_source(data, part="train", schema=model.schema))
+    if base is None:
+        base = "uniform" if model.marginals is None else "marginals"
+        if base == "uniform":
+            note("no marginals are known: base states count alike; --data would tell them")
+    return model.to_markov(orders=orders, base=base)

@@ -15,6 +15,8 @@ from feldspar.cli.methods import METHODS, Learned, Method, Task
 from feldspar.cli.output import emit, print_pairs, print_table
 from feldspar.cli.sources import ModelTarget, complete_source, is_data_set, read_source
 from feldspar.datasets import load
+from feldspar.missing import complete_rows, is_complete
+from feldspar.network import MarkovNetwork
 from feldspar.table import Table
 
 _SHOWN_TRIALS = 20
@@ -131,7 +133,7 @@ def _plain(learned: Learned, task: Task, output: Path) -> dict[str, Any]:
         "n_variables": len(network.schema),
         "n_features": len(network.features),
         "n_nonzero": int((network.weights != 0).sum()),
-        "train_pll": network.score(task.train, n_jobs=task.n_jobs),
+        "train_pll": _train_pll(network, task),
         "valid_pll": learned.valid_pll,
         "best_params": learned.best_params,
         "status": None if report is None else report.status,
@@ -139,8 +141,16 @@ def _plain(learned: Learned, task: Task, output: Path) -> dict[str, Any]:
     }
 
 
+def _train_pll(network: MarkovNetwork, task: Task) -> float | None:
+    """Return the score of the training rows that are complete, if any are."""
+    complete = is_complete(task.train)
+    if not complete.any():
+        return None
+    return network.score(complete_rows(task.train), n_jobs=task.n_jobs)
+
+
 def _show(result: dict[str, Any]) -> None:
-    valid = result["valid_pll"]
+    train, valid = result["train_pll"], result["valid_pll"]
     scored = [t for t in result["trials"] if t["valid_pll"] is not None]
     if len(scored) > 1:
         columns = list(dict.fromkeys(name for trial in scored for name in trial))
@@ -154,7 +164,7 @@ def _show(result: dict[str, Any]) -> None:
             "model": result["model"],
             "features": f"{result['n_features']}, {result['n_nonzero']} with non-zero weight",
             "settings": ", ".join(_settings(result["best_params"])),
-            "train PLL": f"{result['train_pll']:.6f}",
+            "train PLL": "no complete rows" if train is None else f"{train:.6f}",
             "valid PLL": "no validation data" if valid is None else f"{valid:.6f}",
             "status": f"{result['status'] or 'done'} in {result['seconds']:.2f} s",
         }

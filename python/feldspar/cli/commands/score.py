@@ -13,6 +13,7 @@ from feldspar.cli.output import emit, print_pairs
 from feldspar.cli.sources import complete_source, read_source
 from feldspar.evaluation import Score, pseudo_log_likelihood
 from feldspar.inference import Method
+from feldspar.io.dependency_models import load_model
 from feldspar.network import MarkovNetwork
 
 _EPILOG = """\b
@@ -58,19 +59,24 @@ def score(
 ) -> None:
     """Score a model by its pseudo-log-likelihood.
 
-    DATA names a file or a data set, whose test part is used unless :train or :valid follows its
-    name.
+    MODEL is a Markov network, or a dependency network (.dn). DATA names a file or a data set, whose
+    test part is used unless :train or :valid follows its name.
 
     PLL sums log P(value | rest of the row) over the variables; NPLL is the same per variable.
     CMLL hides one group of variables at a time and asks for each given the other groups. Printed
     are means over the examples, with their standard errors.
     """
-    network = MarkovNetwork.load(model)
+    network = load_model(model)
+    if cmll and not isinstance(network, MarkovNetwork):
+        raise ValueError(
+            f"--cmll: {model} is a dependency network, which has no joint distribution; "
+            "`feldspar convert` makes a Markov network of it"
+        )
     table = read_source(data, part="test", schema=network.schema, weights=weights)
     pll = pseudo_log_likelihood(network, table, n_jobs=n_jobs)
     scores = {"PLL": pll}
     plain = _plain(pll)
-    if cmll:
+    if isinstance(network, MarkovNetwork) and cmll:
         found = network.cmll(
             table,
             groups=groups,

@@ -10,6 +10,7 @@ import click
 from feldspar.cli.methods.method import Learned, Method, Task
 from feldspar.cli.methods.penalties import L1, MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
 from feldspar.features import FeatureSet
+from feldspar.missing import complete_rows
 from feldspar.tuning import tune_weights
 
 _ORDER = click.Option(
@@ -31,7 +32,7 @@ def _learn(task: Task, options: Mapping[str, Any]) -> Learned:
         "order": weight_options.pop("order", 2),
         "min_support": weight_options.pop("min_support", 10.0),
     }
-    features = FeatureSet.conjunctions(task.train, supported_from=2, **structure)
+    features = FeatureSet.conjunctions(complete_rows(task.train), supported_from=2, **structure)
     tuned = tune_weights(
         features,
         task.train,

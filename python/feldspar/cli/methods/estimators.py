@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from feldspar.cli.methods.method import Learned, Method, Task
-from feldspar.cli.methods.penalties import MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
+from feldspar.cli.methods.penalties import L1, MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
+from feldspar.missing import complete_rows
 
 _COMMON = (PRIOR_SD, MAX_ITERATIONS, TOLERANCE, TIME_LIMIT)
 _SEVERAL = "Given several times: all are tried."
@@ -95,7 +96,89 @@ _BASE = click.Option(
 _RELEARN = click.Option(
     ["--relearn"], is_flag=True, default=None, help="Learn the weights anew after the conversion."
 )
+_SCHEME = click.Option(
+    ["--scheme"],
+    type=click.Choice(["gain", "grad", "simple"]),
+    help="By what grafting introduces features: gain of each, gradient or mutual information.  "
+    "[gain]",
+)
+_PENALTY = click.Option(
+    ["--penalty"],
+    type=click.Choice(["l1", "l2", "none"]),
+    help="Of grafting: L1 with the Gaussian prior beside it, only that, or nothing.  [l1]",
+)
+_INFERENCE = click.Option(
+    ["--inference"],
+    type=click.Choice(["auto", "exact", "bp", "gibbs"]),
+    help="Where the likelihood's expectations come from.  [auto]",
+)
+_N_ADD = click.Option(
+    ["--n-add"], type=click.IntRange(min=1), help="Features introduced at a time.  [10]"
+)
+_MAX_FEATURES = click.Option(
+    ["--max-features"], type=click.IntRange(min=1), help="Features introduced at most.  [no limit]"
+)
+_GRAFTING = (_SCHEME, _PENALTY, L1, _INFERENCE, _N_ADD, _MAX_FEATURES)
+_ALPHA = click.Option(
+    ["--alpha"],
+    type=click.FloatRange(min=0),
+    multiple=True,
+    help=f"What a test of a feature costs, in log-likelihood; larger is simpler. {_SEVERAL}  "
+    "[1, 3, 10]",
+)
+_RELEARN_EVERY = click.Option(
+    ["--relearn-every"],
+    type=click.IntRange(min=1),
+    multiple=True,
+    help=f"All weights are relearned after so many changes. {_SEVERAL}  [25]",
+)
+_INITIAL = click.Option(
+    ["--initial"],
+    type=click.Choice(["positive", "full"]),
+    help="What an example becomes at first: its values other than the first, or all.  [positive]",
+)
+_NEIGHBORS = click.Option(
+    ["--neighbors"],
+    type=click.IntRange(min=1),
+    multiple=True,
+    help="Numbers of nearest examples to generalise to, ascending.  "
+    "[1, 2, 5, 10, 20, 25, 50, 100, 200]",
+)
+_DISTANCE = click.Option(
+    ["--distance"],
+    type=click.Choice(["gvdm", "hamming"]),
+    help="How far an example is from a feature.  [gvdm]",
+)
+_POWER = click.Option(
+    ["--power"], type=click.IntRange(min=1), help="The exponent of the distance gvdm.  [1]"
+)
+_CHECKPOINT = click.Option(
+    ["--checkpoint"],
+    type=click.Path(dir_okay=False),
+    help="A file in which the search is kept while it runs, and from which it goes on.",
+)
+_CHECKPOINT_EVERY = click.Option(
+    ["--checkpoint-every"],
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Between two writes of the checkpoint.  [60]",
+)
+_ADDITIONS = click.Option(
+    ["--additions"],
+    type=click.IntRange(min=1),
+    multiple=True,
+    help=f"Most features that a round adds. {_SEVERAL}  [10]",
+)
 _TREES = (_KAPPA, _MIN_LEAF_WEIGHT, _LEAF_PRIOR)
+_BOTTOM_UP = (
+    _ALPHA,
+    _RELEARN_EVERY,
+    _NEIGHBORS,
+    _DISTANCE,
+    _POWER,
+    _CHECKPOINT,
+    _CHECKPOINT_EVERY,
+)
 _L1 = (_C, _RULE, _SELECTION, _GAMMA, _SOLVER)
 
 
@@ -104,7 +187,7 @@ def _learned(learner: Any, task: Task) -> Learned:
         random_state=task.seed, n_jobs=task.n_jobs, verbose=True, on_interrupt="raise"
     )
     learner.fit(task.train, X_valid=task.valid)
-    valid = None if task.valid is None else learner.score(task.valid)
+    valid = None if task.valid is None else learner.score(complete_rows(task.valid))
     settings = _plain_params(learner)
     return Learned(learner.network_, valid, settings, learner.best_params_, learner.trials_)
 
@@ -166,6 +249,33 @@ def _learn_dn2mn(task: Task, options: Mapping[str, Any]) -> Learned:
     return _learned(DN2MN(**options), task)
 
 
+def _learn_grafting(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import Grafting
+
+    return _learned(Grafting(**options), task)
+
+
+def _learn_blm(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import BLM
+
+    return _learned(BLM(**options), task)
+
+
+def _learn_dtblm(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import DTBLM, DTSL
+
+    shared = {**_split(options, _COMMON)}
+    shared.pop("time_limit", None)  # for both steps together
+    dtsl = DTSL(**_split(options, (*_TREES, _CONVERSION)), **shared)
+    return _learned(DTBLM(dtsl=dtsl, **_split(options, (*_BOTTOM_UP, *_COMMON))), task)
+
+
+def _learn_topdown(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import TopDown
+
+    return _learned(TopDown(**options), task)
+
+
 DTSL_METHOD = Method(
     name="dtsl",
     summary="features from decision trees",
@@ -189,4 +299,28 @@ DN2MN_METHOD = Method(
     summary="trees or regressions converted in closed form",
     options=(_CPD, *_TREES, _C, _SOLVER, _ORDERS, _BASE, _RELEARN, *_COMMON),
     learn=_learn_dn2mn,
+)
+GRAFTING_METHOD = Method(
+    name="grafting",
+    summary="pairs introduced one by one, by the L1-penalised likelihood",
+    options=(*_GRAFTING, *_COMMON),
+    learn=_learn_grafting,
+)
+BLM_METHOD = Method(
+    name="blm",
+    summary="examples, generalised bottom-up",
+    options=(_INITIAL, *_BOTTOM_UP, *_COMMON),
+    learn=_learn_blm,
+)
+DTBLM_METHOD = Method(
+    name="dtblm",
+    summary="features of dtsl, generalised as in blm",
+    options=(*_TREES, _CONVERSION, *_BOTTOM_UP, *_COMMON),
+    learn=_learn_dtblm,
+)
+TOPDOWN_METHOD = Method(
+    name="topdown",
+    summary="conjunctions of features, added as they gain",
+    options=(_ALPHA, _ADDITIONS, *_COMMON),
+    learn=_learn_topdown,
 )

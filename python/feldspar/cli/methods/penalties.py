@@ -23,14 +23,15 @@ PRIOR_SD = click.Option(
     metavar="FLOAT|none",
     multiple=True,
     help="Standard deviation of the Gaussian prior on the weights, or none. "
-    "Given several times: all are tried.  [conjunctions: 1; others: 100, 10, 1, 0.1]",
+    "Given several times: all are tried.  [conjunctions, blm, topdown: 1; dtblm: that of its dtsl; "
+    "grafting: 10; others: 100, 10, 1, 0.1]",
 )
 L1 = click.Option(
     ["--l1"],
     type=click.FloatRange(min=0),
     multiple=True,
     help="Strength of the L1 penalty on the weights. Given several times: all are tried.  "
-    "[conjunctions: 0]",
+    "[conjunctions: 0; grafting: the square root of the rows times 1 to 0.05]",
 )
 MAX_ITERATIONS = click.Option(
     ["--max-iterations"],
@@ -41,7 +42,7 @@ TOLERANCE = click.Option(
     ["--tolerance"],
     type=click.FloatRange(min=0, min_open=True),
     help="How close to its optimum the objective per row must come.  "
-    "[conjunctions: 1e-7; others: 1e-5]",
+    "[conjunctions, grafting: 1e-7; others: 1e-5]",
 )
 TIME_LIMIT = click.Option(
     ["--time-limit"],

@@ -1,0 +1,441 @@
+// Structure learning by the penalised likelihood, introducing features a few at a time.
+//
+// Lee, Ganapathi and Koller (2007). Features of a pool are *active*, their weights being learned, or
+// inactive, with weight 0. In turn
+//   1. the weights of the active features are learned (fit_likelihood.hpp);
+//   2. for every inactive feature the gradient c - N E[f] of the log-likelihood is computed;
+//   3. of the features whose gradient is larger than the threshold, the best by the scheme
+//      (introduction.hpp) become active;
+// until none is left. With an L1 penalty beta the threshold is beta: the weights are then the optimum
+// over the whole pool, whichever way they were found. beta is annealed from a large value to its own,
+// which keeps networks sparse while inference is at its most accurate; each step of the way starts
+// from the features with non-zero weights. Without L1 the threshold is `min_gradient` and active
+// features stay.
+//
+// A path of penalties is one run from the strongest to the weakest. The features for single non-zero
+// values are always active and carry no L1 penalty. What is left between the largest gradient of an
+// inactive feature and the threshold, `violation`, certifies the result: 0, but for tolerance, at the
+// optimum.
+//
+// Inference of which a method is no longer capable (a junction tree too wide, messages that do not
+// converge) ends the run with the weights before it.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include <feldspar/base/error.hpp>
+#include <feldspar/base/execution.hpp>
+#include <feldspar/base/types.hpp>
+#include <feldspar/data/dataset.hpp>
+#include <feldspar/feature/feature_lookup.hpp>
+#include <feldspar/feature/feature_set.hpp>
+#include <feldspar/infer/expectation_method.hpp>
+#include <feldspar/learn/fit_likelihood.hpp>
+#include <feldspar/learn/fit_weights.hpp>
+#include <feldspar/learn/introduction.hpp>
+#include <feldspar/objective/likelihood.hpp>
+
+namespace feldspar {
+
+struct GraftingOptions {
+  Introduction scheme = Introduction::gain;
+  std::size_t n_add = 10;   // features introduced at a time, at most
+  double anneal = 0.5;      // what beta is multiplied by on its way; 0: no annealing
+  double min_gradient = 0;  // least gradient of a feature to introduce without L1, in examples
+  std::size_t max_features = std::numeric_limits<std::size_t>::max();  // introduced and kept
+  FitWeightsOptions weights;  // max_seconds is for everything
+  ExpectationOptions inference;
+
+  void check() const {
+    require(n_add >= 1, "n_add must be at least 1, got ", n_add);
+    require(anneal >= 0 && anneal < 1, "anneal must be at least 0 and below 1, got ", anneal);
+    require(min_gradient >= 0, "min_gradient must not be negative, got ", min_gradient);
+    weights.check();
+    inference.check();
+  }
+};
+
+enum class GraftingStop : std::uint8_t {
+  optimum,       // no inactive feature's gradient is beyond the threshold
+  max_features,  // as many as allowed
+  inference,     // the method has no answer for more
+  time_limit,
+  interrupted,
+};
+
+constexpr std::string_view name(GraftingStop stop) noexcept {
+  switch (stop) {
+    case GraftingStop::optimum:
+      return "optimum";
+    case GraftingStop::max_features:
+      return "max_features";
+    case GraftingStop::inference:
+      return "inference";
+    case GraftingStop::time_limit:
+      return "time_limit";
+    case GraftingStop::interrupted:
+      return "interrupted";
+  }
+  return "unknown";
+}
+
+struct GraftingFit {
+  FeatureSet features;  // single values first, then those introduced, with L1 without the zeros
+  WeightFit fit;        // weights of these
+  GraftingStop stop = GraftingStop::optimum;
+  std::string message;  // what the inference could not do
+  double threshold = 0;
+  // Over the inactive features: the largest gradient and by how much it is beyond the threshold; not
+  // a number where the run ended before they were computed.
+  double largest_gradient = std::numeric_limits<double>::quiet_NaN();
+  double violation = std::numeric_limits<double>::quiet_NaN();
+  std::size_t n_inactive = 0;
+  std::string method;    // of inference, at the end
+  int n_rounds = 0;      // so far, for all penalties together
+  int n_inferences = 0;  // for weights, so far
+};
+
+// X_v = a for all non-zero values a of all variables.
+inline FeatureSet single_values(const Schema& schema) {
+  FeatureSetBuilder builder(schema);
+  for (Variable v = 0; v < schema.n_variables(); ++v)
+    for (Value a = 1; a < schema.cardinality(v); ++a) builder.add({&v, 1}, {&a, 1});
+  return std::move(builder).finish();
+}
+
+namespace detail {
+
+class GraftingRun {
+ public:
+  GraftingRun(const Dataset& data, const FeatureSet& pool, const GraftingOptions& options,
+              const Execution& execution);
+
+  // Goes on to the next penalty; false when this was the last that could be reached. Throws
+  // Interrupted if no weights have been learned yet.
+  bool advance(const Penalty& penalty);
+  // The state reached, for the penalty of the last advance.
+  GraftingFit result() const;
+
+ private:
+  // What ends one threshold's work.
+  enum class End { done, stop };
+
+  End go_to(const Penalty& penalty);
+  End work_at(const Penalty& penalty, double tolerance);
+  End fit(const Penalty& penalty, double tolerance);
+  void look_at_inactive();
+  double gradient(std::size_t place) const {
+    return counts_[inactive_[place]] - data_.total_weight() * chances_[place];
+  }
+  double largest_gradient() const;
+  std::vector<FeatureId> best_candidates(const Penalty& penalty, double tolerance) const;
+  void introduce(const std::vector<FeatureId>& chosen);
+  void drop_zeros();
+  void rebuild();
+  FeatureSet features_of(std::span<const FeatureId> active) const;
+  Eigen::VectorXd l1_factors() const;
+  double threshold(const Penalty& penalty) const {
+    return penalty.l1 > 0 ? penalty.l1 : options_.min_gradient;
+  }
+  double seconds_left() const {
+    const std::chrono::duration<double> spent = Clock::now() - started_;
+    return std::max(options_.weights.max_seconds - spent.count(), 1e-9);
+  }
+  End stop_for(GraftingStop reason, std::string message = {}) {
+    stop_ = reason;
+    message_ = std::move(message);
+    return End::stop;
+  }
+
+  using Clock = std::chrono::steady_clock;
+
+  const Dataset& data_;
+  FeatureSet singles_, pool_;
+  GraftingOptions options_;
+  Execution execution_;
+  Clock::time_point started_ = Clock::now();
+  std::vector<double> counts_;       // of the pool
+  std::vector<double> information_;  // of the pool, for Introduction::simple
+  std::vector<FeatureId> inactive_;  // of the pool, ascending
+  std::vector<double> chances_;      // of the inactive features; empty before they are looked at
+  std::vector<FeatureId> active_;    // of the pool, in the order of their introduction
+  std::optional<InferredLikelihood> likelihood_;
+  Eigen::VectorXd weights_;  // of the single values, then of the active features
+  std::optional<WeightFit> fit_;
+  std::optional<double> annealed_;  // the last beta on the way down
+  GraftingStop stop_ = GraftingStop::optimum;
+  std::string message_;
+  double threshold_ = 0;
+  int n_rounds_ = 0, n_inferences_ = 0;
+};
+
+inline GraftingRun::GraftingRun(const Dataset& data, const FeatureSet& pool,
+                                const GraftingOptions& options, const Execution& execution)
+    : data_(data),
+      singles_(single_values(data.schema())),
+      pool_(pool),
+      options_(options),
+      execution_(execution),
+      counts_(feature_counts(pool, data, execution)) {
+  if (options.scheme == Introduction::simple) information_ = shared_information(pool, data);
+  FeatureSetBuilder builder(data.schema());
+  for (FeatureId j = 0; j < singles_.size(); ++j) builder.add(singles_, j);
+  for (FeatureId j = 0; j < pool.size(); ++j)
+    if (builder.add(pool, j).outcome == Added::new_feature) inactive_.push_back(j);
+  weights_ = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(singles_.size()));
+  rebuild();
+}
+
+inline FeatureSet GraftingRun::features_of(std::span<const FeatureId> active) const {
+  FeatureSetBuilder builder(singles_.schema());
+  for (FeatureId j = 0; j < singles_.size(); ++j) builder.add(singles_, j);
+  for (const FeatureId j : active) builder.add(pool_, j);
+  return std::move(builder).finish();
+}
+
+// The likelihood of the active features. Throws InvalidInput if there is no inference for them.
+inline void GraftingRun::rebuild() {
+  InferredLikelihood likelihood(features_of(active_), data_, options_.inference, execution_);
+  if (likelihood_) n_inferences_ += likelihood_->n_inferences();
+  likelihood_ = std::move(likelihood);
+}
+
+inline Eigen::VectorXd GraftingRun::l1_factors() const {
+  Eigen::VectorXd factors = Eigen::VectorXd::Ones(weights_.size());
+  factors.head(static_cast<Eigen::Index>(singles_.size())).setZero();
+  return factors;
+}
+
+inline bool GraftingRun::advance(const Penalty& penalty) {
+  threshold_ = threshold(penalty);
+  try {
+    return go_to(penalty) == End::done;
+  } catch (const Interrupted&) {
+    if (!fit_) throw;
+    stop_ = GraftingStop::interrupted;
+    return false;
+  }
+}
+
+inline GraftingRun::End GraftingRun::go_to(const Penalty& penalty) {
+  if (penalty.l1 > 0 && options_.anneal > 0) {
+    const double rough = 100 * options_.weights.tolerance;  // these are but starts for the next
+    if (!annealed_) {
+      if (fit(penalty, rough) == End::stop) return End::stop;
+      look_at_inactive();
+      annealed_ = largest_gradient();
+    }
+    Penalty step = penalty;
+    while (*annealed_ * options_.anneal > penalty.l1) {
+      step.l1 = *annealed_ *= options_.anneal;
+      if (work_at(step, rough) == End::stop) return End::stop;
+      drop_zeros();
+    }
+    annealed_ = penalty.l1;
+  }
+  return work_at(penalty, options_.weights.tolerance);
+}
+
+// Learns, looks and introduces until no gradient is beyond the threshold.
+inline GraftingRun::End GraftingRun::work_at(const Penalty& penalty, double tolerance) {
+  for (;;) {
+    if (fit(penalty, tolerance) == End::stop) return End::stop;
+    ++n_rounds_;
+    look_at_inactive();
+    std::vector<FeatureId> chosen = best_candidates(penalty, tolerance);
+    execution_.report({.stage = "grafting",
+                       .done = static_cast<double>(active_.size()),
+                       .total = 0,
+                       .value = fit_->objective});
+    if (chosen.empty()) return End::done;
+    if (active_.size() >= options_.max_features) return stop_for(GraftingStop::max_features);
+    chosen.resize(std::min(chosen.size(), options_.max_features - active_.size()));
+    try {
+      introduce(chosen);
+    } catch (const InvalidInput& error) {
+      return stop_for(GraftingStop::inference, error.what());
+    }
+  }
+}
+
+// Learns the weights.
+inline GraftingRun::End GraftingRun::fit(const Penalty& penalty, double tolerance) {
+  FitWeightsOptions options = options_.weights;
+  options.tolerance = tolerance;
+  options.max_seconds = seconds_left();
+  const int failures = likelihood_->n_failures();
+  try {
+    WeightFit fit =
+        fit_likelihood(*likelihood_, penalty, weights_, options, execution_, l1_factors());
+    chances_.clear();
+    std::ranges::copy(fit.weights, weights_.data());
+    fit_ = std::move(fit);
+  } catch (const NumericalFailure&) {
+    return stop_for(GraftingStop::inference,
+                    "inference has no answer at the weights to start from");
+  }
+  switch (fit_->run.status) {
+    case Status::interrupted:
+      return stop_for(GraftingStop::interrupted);
+    case Status::time_limit:
+      return stop_for(GraftingStop::time_limit);
+    case Status::stalled:
+      if (likelihood_->n_failures() == failures) return End::done;
+      return stop_for(GraftingStop::inference, "messages do not converge beyond these weights");
+    default:
+      return End::done;
+  }
+}
+
+inline void GraftingRun::look_at_inactive() {
+  const auto n = static_cast<std::size_t>(weights_.size());
+  chances_ =
+      likelihood_->engine().expectations_of({weights_.data(), n}, pool_, inactive_, execution_);
+}
+
+inline double GraftingRun::largest_gradient() const {
+  double largest = 0;
+  for (std::size_t i = 0; i < inactive_.size(); ++i)
+    largest = std::max(largest, std::abs(gradient(i)));
+  return largest;
+}
+
+// The places among the inactive features of those to introduce, best first. A gradient beyond the
+// threshold counts if it is so by more than the accuracy to which active weights are learned.
+inline std::vector<FeatureId> GraftingRun::best_candidates(const Penalty& penalty,
+                                                           double tolerance) const {
+  const double total = data_.total_weight();
+  const double accuracy =
+      gradient_tolerance(tolerance, total, static_cast<std::size_t>(weights_.size()));
+  const double sample_size = likelihood_->engine().sample_size();
+  constexpr double kStandardErrors = 3;
+  std::vector<std::pair<double, FeatureId>> scored;
+  for (std::size_t i = 0; i < inactive_.size(); ++i) {
+    const FeatureId j = inactive_[i];
+    const double p = std::clamp(chances_[i], 1e-300, 1 - 1e-16), deviation = std::sqrt(p * (1 - p));
+    const double slack = accuracy * std::sqrt(total) * deviation +
+                         kStandardErrors * total * deviation / std::sqrt(sample_size);
+    if (std::abs(gradient(i)) <= threshold(penalty) + slack) continue;
+    const double score = options_.scheme == Introduction::grad ? std::abs(gradient(i))
+                         : options_.scheme == Introduction::gain
+                             ? best_single_gain(counts_[j], total, p, penalty).gain
+                             : information_[j];
+    scored.emplace_back(-score, static_cast<FeatureId>(i));
+  }
+  std::ranges::sort(scored);
+  std::vector<FeatureId> chosen;
+  for (std::size_t i = 0; i < std::min(scored.size(), options_.n_add); ++i)
+    chosen.push_back(scored[i].second);
+  return chosen;
+}
+
+// Makes inactive features, by their places, active. Throws InvalidInput, nothing changed, if there is
+// no inference for them.
+inline void GraftingRun::introduce(const std::vector<FeatureId>& chosen) {
+  const std::size_t before = active_.size();
+  for (const FeatureId i : chosen) active_.push_back(inactive_[i]);
+  try {
+    rebuild();
+  } catch (...) {
+    active_.resize(before);
+    throw;
+  }
+  constexpr FeatureId kGone = std::numeric_limits<FeatureId>::max();
+  for (const FeatureId i : chosen) inactive_[i] = kGone;
+  std::erase(inactive_, kGone);
+  chances_.clear();
+  weights_.conservativeResizeLike(
+      Eigen::VectorXd::Zero(static_cast<Eigen::Index>(singles_.size() + active_.size())));
+}
+
+// Active features of weight 0 become inactive.
+inline void GraftingRun::drop_zeros() {
+  std::vector<FeatureId> kept;
+  std::vector<double> weights(weights_.data(), weights_.data() + singles_.size());
+  for (std::size_t k = 0; k < active_.size(); ++k) {
+    const double weight = weights_[static_cast<Eigen::Index>(singles_.size() + k)];
+    if (weight == 0) {
+      inactive_.push_back(active_[k]);
+      continue;
+    }
+    kept.push_back(active_[k]);
+    weights.push_back(weight);
+  }
+  if (kept.size() == active_.size()) return;
+  active_ = std::move(kept);
+  std::ranges::sort(inactive_);
+  weights_ =
+      Eigen::Map<const Eigen::VectorXd>(weights.data(), static_cast<Eigen::Index>(weights.size()));
+  chances_.clear();
+  rebuild();
+}
+
+inline GraftingFit GraftingRun::result() const {
+  GraftingFit result;
+  const bool sparse = fit_ && fit_->penalty.l1 > 0;
+  std::vector<FeatureId> kept;
+  std::vector<double> weights(weights_.data(), weights_.data() + singles_.size());
+  for (std::size_t k = 0; k < active_.size(); ++k) {
+    const double weight = weights_[static_cast<Eigen::Index>(singles_.size() + k)];
+    if (sparse && weight == 0) continue;
+    kept.push_back(active_[k]);
+    weights.push_back(weight);
+  }
+  result.features = features_of(kept);
+  if (fit_) result.fit = *fit_;
+  result.fit.weights = std::move(weights);
+  result.stop = stop_;
+  result.message = message_;
+  result.threshold = threshold_;
+  result.n_inactive = inactive_.size();
+  result.method = likelihood_->engine().method();
+  result.n_rounds = n_rounds_;
+  result.n_inferences = n_inferences_ + likelihood_->n_inferences();
+  if (chances_.empty() && !inactive_.empty()) return result;
+  result.largest_gradient = largest_gradient();
+  result.violation = std::max(0.0, result.largest_gradient - threshold_);
+  return result;
+}
+
+}  // namespace detail
+
+// A fit for each penalty that was reached, in the order asked for; the strongest are reached first. An
+// interruption before any weights were learned throws Interrupted.
+inline std::vector<std::pair<std::size_t, GraftingFit>> learn_by_grafting(
+    const Dataset& data, const FeatureSet& pool, std::span<const Penalty> penalties,
+    const GraftingOptions& options, const Execution& execution = {}) {
+  options.check();
+  require(pool.schema() == data.schema(), "pool: its schema is not that of the data");
+  for (const Penalty& penalty : penalties) penalty.check();
+  std::vector<std::size_t> order(penalties.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return std::pair(-penalties[a].l1, penalties[a].prior_sd) <
+           std::pair(-penalties[b].l1, penalties[b].prior_sd);
+  });
+  detail::GraftingRun run(data, pool, options, execution);
+  std::vector<std::pair<std::size_t, GraftingFit>> fits;
+  for (const std::size_t i : order) {
+    const bool goes_on = run.advance(penalties[i]);
+    fits.emplace_back(i, run.result());
+    if (!goes_on) break;
+  }
+  std::ranges::sort(fits, {}, [](const auto& fit) { return fit.first; });
+  return fits;
+}
+
+}  // namespace feldspar

@@ -1,0 +1,140 @@
+"""Which settings can still win, judged before their weights have converged.
+
+Weights are first learned to a loose tolerance, and further only where the setting may still turn
+out best. How much may its validation PLL V still change? Let the training objective be T below its
+optimum, per row, and H its curvature. The step that is left has the length ``sqrt(2 T)`` in the
+norm of H, so V changes by at most ``sqrt(2 T) |dV|``, dV being the gradient of V in the dual norm.
+Its square is, for weights that fit the training rows, as large as what they gain on these over
+other rows: the difference G of the mean PLL of training and validation rows (both are the number of
+parameters per row, in the limit of many rows). Hence
+
+    |change of V| <= sqrt(2 T G),
+
+which is rounded up here to ``2 sqrt(T (G + T))`` as T is an estimate. Nothing here looks at a
+clock: the same data and settings lead to the same choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from feldspar.network import MarkovNetwork
+from feldspar.weights import PseudoLikelihood, WeightRun
+
+# The tolerances to which weights are learned, one after another, in units of the last.
+STEPS = (1000.0, 100.0, 10.0, 1.0)
+
+
+class Contender:
+    """A setting that may be the best, with weights that may still be on their way.
+
+    Parameters
+    ----------
+    run : WeightRun or None
+        How the weights are learned; ``None`` where they are final.
+    steps : tuple of float
+        The tolerances to learn them to, one after another.
+    params : dict
+        The setting.
+    row : dict
+        Its row among the trials, which is kept up to date.
+    judge : PseudoLikelihood, optional
+        Of the same features on the validation rows, where there are any.
+
+    Attributes
+    ----------
+    network : MarkovNetwork
+        As far as its weights are learned.
+    valid_pll : float or None
+        Its mean PLL on the validation rows, where there are any.
+    margin : float
+        How much ``valid_pll`` may still change; 0 where the weights are final.
+    steps_left : tuple of float
+        The tolerances ahead.
+    """
+
+    network: MarkovNetwork
+
+    def __init__(
+        self,
+        run: WeightRun | None,
+        steps: tuple[float, ...],
+        params: dict[str, Any],
+        row: dict[str, Any],
+        judge: PseudoLikelihood | None = None,
+    ) -> None:
+        self._run = run
+        self._judge = judge
+        self.steps_left = steps
+        self.params = params
+        self.row = row
+        self.margin = 0.0
+        self.valid_pll: float | None = None
+
+    @property
+    def at_most(self) -> float:
+        """What the validation PLL may still become."""
+        return -math.inf if self.valid_pll is None else self.valid_pll + self.margin
+
+    @property
+    def at_least(self) -> float:
+        """What the validation PLL may still fall to."""
+        return -math.inf if self.valid_pll is None else self.valid_pll - self.margin
+
+    def is_beaten_by(self, other: Contender) -> bool:
+        """Tell whether the other is better, whatever is left to learn."""
+        return self.at_most < other.at_least
+
+    def advance(self, *, time_limit: float | None) -> None:
+        """Learn the weights to the next tolerance and score them."""
+        assert self._run is not None
+        tolerance, *rest = self.steps_left
+        self.network = self._run.advance(tolerance=tolerance, time_limit=time_limit)
+        report = self.network.training_
+        assert report is not None
+        self.steps_left = tuple(rest) if report.converged else ()
+        self.margin = 0.0
+        if self._judge is not None:
+            total, _ = self._judge.value_and_gradient(self.network.weights)
+            self.valid_pll = total / self._judge.total_weight
+            if self.steps_left:
+                excess = max(self._training_pll() - self.valid_pll, 0.0)
+                self.margin = 2 * math.sqrt(tolerance * (excess + tolerance))
+        self.row["status"] = "unfinished" if self.steps_left else report.status
+        self.row["iterations"] = report.iterations
+        self.row["evaluations"] = report.evaluations
+        self.row["valid_pll"] = self.valid_pll
+
+    def give_up(self) -> None:
+        """Learn no further."""
+        if self.steps_left:
+            self.row["status"] = "given_up"
+        self.steps_left = ()
+        self._run = self._judge = None
+
+    def _training_pll(self) -> float:
+        report = self.network.training_
+        assert report is not None
+        assert self._run is not None
+        if report.prior_sd is None:
+            return report.objective
+        squares = float(np.dot(self.network.weights, self.network.weights))
+        return report.objective + squares / (
+            2 * report.prior_sd**2 * self._run.likelihood.total_weight
+        )
+
+
+def leader(contenders: Sequence[Contender]) -> Contender:
+    """Return the best as things stand; of equals, the first."""
+    return max(contenders, key=lambda c: -math.inf if c.valid_pll is None else c.valid_pll)
+
+
+def divide(contenders: Sequence[Contender]) -> tuple[list[Contender], list[Contender]]:
+    """Return those that may still win, and those that cannot."""
+    best = max(contenders, key=lambda c: c.at_least)
+    beaten = [c for c in contenders if c.is_beaten_by(best)]
+    return [c for c in contenders if not c.is_beaten_by(best)], beaten
