@@ -253,6 +253,32 @@ def test_an_interruption_leaves_the_rest(tmp_path: Path) -> None:
     assert count.ran == ["digits: fake two"]
 
 
+def test_a_learner_goes_on_from_its_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Resumable(fs.L1Neighborhood):
+        def __init__(self, *, C: float = 0.05, checkpoint: Path | None = None) -> None:
+            super().__init__(C=C, rule="or", prior_sd=1.0)
+            self.checkpoint = checkpoint
+
+        def fit(self, *args: Any, **kwargs: Any) -> Any:
+            assert self.checkpoint is not None
+            is_broken = not self.checkpoint.exists()
+            self.checkpoint.write_text("half way")
+            if is_broken:
+                raise KeyboardInterrupt
+            return super().fit(*args, **kwargs)
+
+    monkeypatch.setattr("feldspar.learners.Resumable", Resumable, raising=False)
+    unit = fit_unit("r", LearnerSpec("Resumable"), "digits")
+    with pytest.raises(KeyboardInterrupt):
+        Runner(Store(tmp_path)).values(unit)
+    values = Runner(Store(tmp_path)).values(unit)
+    assert values["pll"] < 0
+    assert "seconds" not in values  # those before the break are not known
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
 def test_a_bug_is_not_hidden(tmp_path: Path) -> None:
     def broken(unit: Unit, context: Context) -> Outcome:
         raise KeyError("x")

@@ -149,7 +149,7 @@ class Runner:
             "time_limit": self._time_limit,
         }
         try:
-            outcome, told = self._outcome(unit)
+            outcome, told = self._outcome(unit, key)
         except _FAILURES as error:
             reason = _describe(error)
             self._failed[key] = reason
@@ -174,11 +174,15 @@ class Runner:
         self._report(f"{unit.title}: {record['seconds']:.1f} s")
         return self._done[key]
 
-    def _outcome(self, unit: Unit) -> tuple[Outcome, list[str]]:
-        context = Context(lambda: self._network_of(unit), self._n_jobs, self._time_limit)
+    def _outcome(self, unit: Unit, key: str) -> tuple[Outcome, list[str]]:
+        checkpoint = self.store.checkpoint_file(unit, key)
+        context = Context(
+            lambda: self._network_of(unit), self._n_jobs, self._time_limit, checkpoint
+        )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             outcome = self._kinds[unit.kind](unit, context)
+        checkpoint.unlink(missing_ok=True)
         return outcome, list(dict.fromkeys(" ".join(str(w.message).split()) for w in caught))
 
     def _network_of(self, unit: Unit) -> MarkovNetwork:
