@@ -16,6 +16,7 @@ from feldspar.report import (
     comparison_page,
     contender,
 )
+from feldspar.report.comparison import network_figure
 from feldspar.report.svg import Bar, Series, bar_chart, dot_chart, graph, pixels, point_chart
 
 NAMES = ["a<b", "x & y", "snow", "wind"]
@@ -157,6 +158,19 @@ def test_a_contender_without_features_or_trials(table: fs.Table) -> None:
     page = comparison_page(Comparison(data, [one]))
     Checker(page)
     assert "empty: all 0 edges" in page
+
+
+def test_edges_of_a_large_network_are_those_of_its_heart(
+    table: fs.Table, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = comparison.contenders[0]
+    whole, caption = network_figure(one)
+    assert caption == f"trees: all {len(one.network.edge_strengths())} edges"
+    assert "a&lt;b – x &amp; y" in whole
+    monkeypatch.setattr("feldspar.report.comparison._EDGE_FEATURES", 3)
+    heart, caption = network_figure(one)
+    assert "by the 3 features of most account" in caption
+    assert heart.count("<line") < whole.count("<line")
 
 
 def test_cmll_is_shown_where_it_is_known(table: fs.Table, comparison: Comparison) -> None:

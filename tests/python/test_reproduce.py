@@ -253,6 +253,32 @@ def test_an_interruption_leaves_the_rest(tmp_path: Path) -> None:
     assert count.ran == ["digits: fake two"]
 
 
+def test_a_learner_goes_on_from_its_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Resumable(fs.L1Neighborhood):
+        def __init__(self, *, C: float = 0.05, checkpoint: Path | None = None) -> None:
+            super().__init__(C=C, rule="or", prior_sd=1.0)
+            self.checkpoint = checkpoint
+
+        def fit(self, *args: Any, **kwargs: Any) -> Any:
+            assert self.checkpoint is not None
+            is_broken = not self.checkpoint.exists()
+            self.checkpoint.write_text("half way")
+            if is_broken:
+                raise KeyboardInterrupt
+            return super().fit(*args, **kwargs)
+
+    monkeypatch.setattr("feldspar.learners.Resumable", Resumable, raising=False)
+    unit = fit_unit("r", LearnerSpec("Resumable"), "digits")
+    with pytest.raises(KeyboardInterrupt):
+        Runner(Store(tmp_path)).values(unit)
+    values = Runner(Store(tmp_path)).values(unit)
+    assert values["pll"] < 0
+    assert "seconds" not in values  # those before the break are not known
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
 def test_a_bug_is_not_hidden(tmp_path: Path) -> None:
     def broken(unit: Unit, context: Context) -> Outcome:
         raise KeyError("x")
@@ -313,6 +339,23 @@ def test_a_result_that_hit_a_shorter_limit_is_run_again(tmp_path: Path) -> None:
     assert ran == [1.0, 2.0, 10.0]
 
 
+def test_what_a_limit_cut_short_is_marked(tmp_path: Path) -> None:
+    def limited(unit: Unit, context: Context) -> Outcome:
+        import warnings
+
+        if unit.method == "slow":
+            warnings.warn("the time_limit of 1 s is over", stacklevel=1)
+        return Outcome({"value": 5.0})
+
+    runner = Runner(Store(tmp_path), kinds={"fake": limited}, time_limit=1.0)
+    found = carry_out(experiment("slow", "fast"), runner, Options(GIBBS))
+    assert [cell.is_limited for cell in found.cells] == [True, False]
+    text = experiment_markdown(found)
+    assert "| 5.000* | 5.000 |" in text
+    assert "stopped by its time limit" in text
+    assert fs.__version__ in runner.origins()[0]
+
+
 def test_equal_networks_share_their_scores(tmp_path: Path) -> None:
     count = Counter()
     runner = Runner(Store(tmp_path), kinds=count.kinds)
@@ -330,7 +373,7 @@ def test_a_data_set_that_is_not_here_says_so(
     monkeypatch.setenv("FELDSPAR_DATA", str(tmp_path))
     monkeypatch.setenv("FELDSPAR_CACHE", str(tmp_path))
     count = Counter()
-    with pytest.raises(MissingError, match="feldspar data fetch nltcs"):
+    with pytest.raises(MissingError, match="the data set is not here"):
         Runner(Store(tmp_path), kinds=count.kinds).values(fake("a", "nltcs"))
     assert count.ran == []
 
@@ -410,7 +453,8 @@ def test_learners_that_are_there_know_their_parameters() -> None:
 
     units: list[Unit] = []
     noted = Runner(Store(Path()), may_run=False)
-    noted.result = lambda unit: units.append(unit) or {"values": {}}  # type: ignore[method-assign]
+    chosen = {"values": {"best_params": {"C": 1.0}}, "hit_time_limit": False}
+    noted.result = lambda unit: units.append(unit) or chosen  # type: ignore[method-assign]
     for found in papers.catalogue().values():
         for column in found.columns:
             with pytest.raises(MissingError):
@@ -485,6 +529,7 @@ def test_texts(result: ExperimentResult) -> None:
     page = results_page([result], {"fake-table1": "results/a.svg"})
     assert "do not edit" in page
     assert "| [fake-table1](#fake-table1) | a fake | 4 of 6 |" in page
+    assert "made with x 1" in results_page([result], {}, origins=["made with x 1"])
     assert len(result.to_csv().splitlines()) == 7
     json.dumps(result.to_dict(), allow_nan=False)
 

@@ -12,7 +12,7 @@ from feldspar.demo._completion import Completion
 from feldspar.demo._models import Classification
 from feldspar.demo._run import DemoResult
 from feldspar.report import Page
-from feldspar.report.comparison import network_graph, score_figures
+from feldspar.report.comparison import network_figure, score_figures
 from feldspar.report.svg import pixels
 
 _SIDE = 8
@@ -58,8 +58,8 @@ def demo_page(result: DemoResult) -> str:
     )
     page.figures(_completions(completion), kind="strip")
     page.heading("The network")
-    drawing = network_graph(result.best.network, title=result.best.name)
-    page.figure(drawing, f"{result.best.name}: the strongest edges. p34: row 3, column 4.")
+    drawing, caption = network_figure(result.best)
+    page.figure(drawing, f"{caption}. p34 is the pixel in row 3, column 4.")
     page.heading("How this was made")
     page.table(["", ""], [("seed", 0), *versions().items(), *machine().items()], text=2)
     return page.html()

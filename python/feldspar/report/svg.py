@@ -115,8 +115,9 @@ def point_chart(
     Examples
     --------
     >>> curve = Series("a", [10, 100, 1000], [-3.0, -2.0, -1.8])
-    >>> point_chart([curve], title="", x_label="rows", y_label="PLL", log_x=True).count("<circle")
-    3
+    >>> drawn = point_chart([curve], title="", x_label="rows", y_label="PLL", log_x=True)
+    >>> drawn.count("<circle")  # three points, and the legend
+    4
     """
     xs = [math.log10(x) if log_x else x for one in series for x in one.x]
     ys = [y for one in series for y in one.y]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,9 @@ def draw(result: ExperimentResult) -> Figure | None:
         return None
     figure = form(result)
     if figure is not None:
-        figure.suptitle(f"{result.experiment.name}: {result.experiment.title}", fontsize=11)
+        title = f"{result.experiment.name}: {result.experiment.title}"
+        width = int(11 * figure.get_figwidth())  # characters that fit
+        figure.suptitle(textwrap.fill(title, width), fontsize=11)
     return figure
 
 
@@ -83,7 +86,8 @@ def _bars(
     axis.set_xticks(range(len(rows)), rows, rotation=45, ha="right")
     axis.set_ylabel(label)
     axis.axhline(0, color="black", linewidth=0.8)
-    axis.legend(fontsize=8, ncols=3)
+    # Above the bars, which would be hidden by it.
+    axis.legend(fontsize=8, ncols=6, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
 
 
 def _relative(result: ExperimentResult) -> Figure | None:

@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,11 +49,14 @@ class Context:
     n_jobs : int or None
     time_limit : float or None
         Seconds for a learner.
+    checkpoint : Path or None
+        Where a learner that can keeps its search; if it is there, the unit was broken off before.
     """
 
     network: Callable[[], MarkovNetwork]
     n_jobs: int | None = None
     time_limit: float | None = None
+    checkpoint: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +111,12 @@ def run_fit(unit: Unit, context: Context) -> Outcome:
     """Learn from a data set, tuned on its validation rows, and score all three parts."""
     data = load_checked(unit.dataset)
     learner = _running(unit, context)
+    is_resumed = context.checkpoint is not None and context.checkpoint.exists()
     learner.fit(_share(data.train, unit.settings.get("share")), X_valid=data.valid)
-    return Outcome(_describe(learner, data, context.n_jobs), learner.network_)
+    values = _describe(learner, data, context.n_jobs)
+    if is_resumed:  # the time before the break is not known
+        del values["seconds"]
+    return Outcome(values, learner.network_)
 
 
 def run_cmll(unit: Unit, context: Context) -> Outcome:
@@ -145,7 +153,14 @@ def run_conversions(unit: Unit, context: Context) -> Outcome:
         network = source.to_markov(orders=orders, base=base)
         score = pseudo_log_likelihood(network, data.test, n_jobs=context.n_jobs)
         loss[title] = own.normalized - score.normalized
-    return Outcome({"dependency_npll": own.normalized, "npll_lost": loss})
+    return Outcome(
+        {
+            "dependency_npll": own.normalized,
+            "npll_lost": loss,
+            "best_params": plain_settings(source.best_params_),
+            "seconds": dict(source.fit_seconds_),
+        }
+    )
 
 
 def run_recovery(unit: Unit, context: Context) -> Outcome:
@@ -265,7 +280,12 @@ def _edges(network: MarkovNetwork, threshold: float) -> set[tuple[int, int]]:
 def _running(unit: Unit, context: Context) -> Any:
     assert unit.learner is not None
     learner = make_learner(unit.learner)
-    wanted = {"n_jobs": context.n_jobs, "time_limit": context.time_limit, "on_interrupt": "raise"}
+    wanted = {
+        "n_jobs": context.n_jobs,
+        "time_limit": context.time_limit,
+        "on_interrupt": "raise",
+        "checkpoint": context.checkpoint,
+    }
     known = learner.get_params(deep=False)
     return learner.set_params(**{name: v for name, v in wanted.items() if name in known})
 

@@ -32,6 +32,8 @@ class Cell:
     ours, paper : float or None
     missing : str
         Why there is no number of ours.
+    is_limited : bool
+        Whether a learner that it comes from was stopped by its time limit.
     """
 
     row: Row
@@ -39,6 +41,7 @@ class Cell:
     ours: float | None
     paper: float | None
     missing: str = ""
+    is_limited: bool = False
 
     @property
     def compared(self) -> float | None:
@@ -215,6 +218,7 @@ class ExperimentResult:
                     "ours": cell.ours,
                     cell.column.measure.compared: cell.compared,
                     "missing": cell.missing or None,
+                    "hit_time_limit": cell.is_limited,
                 }
                 for cell in self.cells
             ],
@@ -279,8 +283,11 @@ def carry_out(
             if column.method not in kept_methods:
                 continue
             paper = experiment.printed(row, column)
+            before = runner.limits_hit
             try:
-                cells.append(Cell(row, column, column.value(runner, row, options), paper))
+                ours = column.value(runner, row, options)
+                is_limited = runner.limits_hit > before
+                cells.append(Cell(row, column, ours, paper, is_limited=is_limited))
             except MissingError as reason:
                 cells.append(Cell(row, column, None, paper, str(reason)))
     return ExperimentResult(experiment, tuple(cells), options)

@@ -163,7 +163,12 @@ def write_results_page(
             file.parent.mkdir(parents=True, exist_ok=True)
             atomic_write(file, picture(figure, "svg"))
             pictures[result.experiment.name] = f"{target.stem}/{file.name}"
-    atomic_write(target, results_page(results, pictures))
+    guide = "guide/reproduce.md"
+    has_guide = (target.parent / guide).exists()
+    text = results_page(
+        results, pictures, origins=runner.origins(), guide=guide if has_guide else None
+    )
+    atomic_write(target, text)
     return results
 
 

@@ -59,6 +59,7 @@ class Runner:
     ) -> None:
         self.store = store
         self.n_run = 0  # units run so far, successfully or not
+        self.limits_hit = 0  # results given so far that a time limit had cut short
         self._ends = None if budget is None else time.monotonic() + budget
         self._time_limit = time_limit
         self._n_jobs = n_jobs
@@ -78,8 +79,20 @@ class Runner:
         MissingError
             If it failed, or may not be run.
         """
-        values: dict[str, Any] = self.result(unit)["values"]
+        record = self.result(unit)
+        self.limits_hit += bool(record["hit_time_limit"])
+        values: dict[str, Any] = record["values"]
         return values
+
+    def origins(self) -> list[str]:
+        """Return what the results given so far were made with, each combination once."""
+        found = {
+            ", ".join(
+                f"{name} {value}" for name, value in {**r["versions"], **r["machine"]}.items()
+            )
+            for r in self._done.values()
+        }
+        return sorted(found)
 
     def result(self, unit: Unit) -> dict[str, Any]:
         """Return the whole record of a unit, running it if need be."""
@@ -110,7 +123,7 @@ class Runner:
 
     def _check_may_run(self, unit: Unit, stored: Mapping[str, Any] | None) -> None:
         if not is_here(unit.dataset):
-            raise MissingError(f"the data set is not here (feldspar data fetch {unit.dataset})")
+            raise MissingError("the data set is not here (feldspar data fetch gets it)")
         if not self._may_run:
             failed = stored is not None and stored["status"] == "failed"
             raise MissingError(stored["error"] if failed and stored else "not run")
@@ -136,7 +149,7 @@ class Runner:
             "time_limit": self._time_limit,
         }
         try:
-            outcome, told = self._outcome(unit)
+            outcome, told = self._outcome(unit, key)
         except _FAILURES as error:
             reason = _describe(error)
             self._failed[key] = reason
@@ -161,11 +174,15 @@ class Runner:
         self._report(f"{unit.title}: {record['seconds']:.1f} s")
         return self._done[key]
 
-    def _outcome(self, unit: Unit) -> tuple[Outcome, list[str]]:
-        context = Context(lambda: self._network_of(unit), self._n_jobs, self._time_limit)
+    def _outcome(self, unit: Unit, key: str) -> tuple[Outcome, list[str]]:
+        checkpoint = self.store.checkpoint_file(unit, key)
+        context = Context(
+            lambda: self._network_of(unit), self._n_jobs, self._time_limit, checkpoint
+        )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             outcome = self._kinds[unit.kind](unit, context)
+        checkpoint.unlink(missing_ok=True)
         return outcome, list(dict.fromkeys(" ".join(str(w.message).split()) for w in caught))
 
     def _network_of(self, unit: Unit) -> MarkovNetwork:

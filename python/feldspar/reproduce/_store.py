@@ -52,6 +52,12 @@ class Store:
         """Read a network back."""
         return MarkovNetwork.load(self._network_file(unit, key))
 
+    def checkpoint_file(self, unit: Unit, key: str) -> Path:
+        """Return where a learner that can may keep its search while it runs."""
+        folder = self.folder / "checkpoints"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / self._file(unit, key).name
+
     def _file(self, unit: Unit, key: str) -> Path:
         # Nothing that is no part of the key: whoever asks for the same finds the same file.
         words = [unit.dataset, unit.kind, "" if unit.learner is None else unit.learner.name]

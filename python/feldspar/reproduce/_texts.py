@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from feldspar._machine import machine, versions
 from feldspar.evaluation import PairedTest
 from feldspar.reproduce._experiment import Measure
 from feldspar.reproduce._outcome import Cell, ExperimentResult, Test
@@ -16,6 +15,11 @@ _COMPARED = {"difference": "ours − paper", "ratio": "paper / ours", "none": ""
 def shown_number(value: float | None, measure: Measure) -> str:
     """Return a number as its measure is written; nothing for one that is not there."""
     return "" if value is None else f"{value:,.{measure.digits}f}".replace("-", "−")
+
+
+def shown_cell(cell: Cell) -> str:
+    """Return our number; a star marks what a time limit cut short."""
+    return shown_number(cell.ours, cell.column.measure) + "*" * cell.is_limited
 
 
 def shown_comparison(cell: Cell) -> str:
@@ -52,7 +56,7 @@ def measure_table(
             cell = cells.get(row[0])
             if has_paper:
                 row.append(shown_number(None if cell is None else cell.paper, measure))
-            row.append("" if cell is None else shown_number(cell.ours, measure))
+            row.append("" if cell is None else shown_cell(cell))
             if compares:
                 row.append("" if cell is None else shown_comparison(cell))
     kept = [row for row in rows if _has_ours(row[0], by_column.values())]
@@ -125,11 +129,16 @@ def experiment_markdown(result: ExperimentResult, picture: str | None = None) ->
         summary = summary_table(result, measure)
         if summary is not None:
             lines += [*_markdown_table(*summary), ""]
+    if any(cell.is_limited for cell in result.cells):
+        lines += [
+            "\\* A learner was stopped by its time limit; its best network so far counts.",
+            "",
+        ]
     tests = result.tests()
     if tests:
         lines += ["### Wilcoxon signed-rank tests over data sets", ""]
         lines += ["Wins, losses and ties of the first, two-sided p. Times by their logarithms.", ""]
-        lines += [*_markdown_table(*tests_table(tests)), ""]
+        lines += [*_markdown_table(*tests_table(tests), text=3), ""]
     if picture is not None and n_ours:
         lines += [f"![{experiment.title}]({picture})", ""]
     if experiment.departures:
@@ -144,8 +153,25 @@ def experiment_markdown(result: ExperimentResult, picture: str | None = None) ->
     return "\n".join(lines)
 
 
-def results_page(results: Sequence[ExperimentResult], pictures: dict[str, str]) -> str:
-    """Return the page of all experiments, with pictures by experiment name."""
+def results_page(
+    results: Sequence[ExperimentResult],
+    pictures: Mapping[str, str],
+    *,
+    origins: Sequence[str] = (),
+    guide: str | None = None,
+) -> str:
+    """Return the page of all experiments.
+
+    Parameters
+    ----------
+    results : sequence of ExperimentResult
+    pictures : mapping
+        Where the plot of an experiment is, by the experiment's name.
+    origins : sequence of str
+        What the results were made with.
+    guide : str, optional
+        Where a reader is told how.
+    """
     run = [result for result in results if any(cell.ours is not None for cell in result.cells)]
     rows = []
     for result in results:
@@ -153,20 +179,19 @@ def results_page(results: Sequence[ExperimentResult], pictures: dict[str, str]) 
         link = f"[{result.experiment.name}](#{result.experiment.name})"
         rows.append([link, result.experiment.title, f"{n_ours} of {len(result.cells)}"])
     cmll = dict(results[0].options.cmll) if results else {}
-    about = {**versions(), **machine()}
     lines = [
         "# The papers' results, and ours",
         "",
         "<!-- Written by `feldspar reproduce --page`; do not edit. -->",
         "",
-        (
-            "Every number here comes from a results file of `feldspar reproduce`"
-            " ([how](guide/reproduce.md))."
-        ),
+        "Every number here comes from a results file of `feldspar reproduce`"
+        + (f" ([how]({guide}))." if guide else "."),
         "",
-        f"Scores are means over test rows. CMLL: {_settings(cmll)}. Made with {_settings(about)}.",
+        f"Scores are means over test rows. CMLL: {_settings(cmll)}.",
         "",
-        *_markdown_table(["experiment", "what", "numbers"], rows),
+        *(f"Made with {origin}." for origin in origins),
+        "",
+        *_markdown_table(["experiment", "what", "numbers"], rows, text=2),
         "",
         *(
             experiment_markdown(result, pictures.get(result.experiment.name))
@@ -187,8 +212,10 @@ def results_page(results: Sequence[ExperimentResult], pictures: dict[str, str]) 
     return "\n".join(lines)
 
 
-def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    rule = ["---", *["---:"] * (len(header) - 1)]
+def _markdown_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, text: int = 1
+) -> list[str]:
+    rule = ["---" if place < text else "---:" for place in range(len(header))]
     return [f"| {' | '.join(cells)} |" for cells in (header, rule, *rows)]
 
 
