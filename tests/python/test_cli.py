@@ -325,6 +325,10 @@ def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
         ("l1", ["--selection", "ebic", "--gamma", "0.5"]),
         ("dtl1", ["--kappa", "1", "--C", "1", "--min-leaf-weight", "1"]),
         ("dn2mn", ["--cpd", "logistic", "--C", "1"]),
+        ("blm", ["--alpha", "0.1", "--alpha", "1", "--neighbors", "1", "--distance", "hamming"]),
+        ("blm", ["--initial", "full", "--relearn-every", "2", "--checkpoint", "search.json"]),
+        ("dtblm", ["--kappa", "1", "--min-leaf-weight", "1", "--alpha", "0.1", "--power", "2"]),
+        ("topdown", ["--alpha", "0.1", "--additions", "1", "--prior-sd", "0.5"]),
         ("dn2mn", ["--kappa", "1", "--relearn", "--orders", "one", "--min-leaf-weight", "1"]),
     ],
 )

@@ -31,8 +31,6 @@ Distance: TypeAlias = Literal["gvdm", "hamming"]
 
 # The numbers of nearest examples that the paper generalises to.
 NEIGHBORS = (1, 2, 5, 10, 20, 25, 50, 100, 200)
-# What a test may cost, in units of log-likelihood.
-ALPHAS = (1.0, 3.0, 10.0)
 RELEARN_EVERY = 25
 
 _DISTANCES = {
