@@ -337,6 +337,10 @@ def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
         ("dn2mn", ["--cpd", "logistic", "--C", "1"]),
         ("grafting", ["--scheme", "grad", "--l1", "2", "--l1", "1", "--inference", "exact"]),
         ("grafting", ["--penalty", "l2", "--prior-sd", "1", "--min-gradient", "1", "--relearn"]),
+        ("blm", ["--alpha", "0.1", "--alpha", "1", "--neighbors", "1", "--distance", "hamming"]),
+        ("blm", ["--initial", "full", "--relearn-every", "2", "--checkpoint", "search.json"]),
+        ("dtblm", ["--kappa", "1", "--min-leaf-weight", "1", "--alpha", "0.1", "--power", "2"]),
+        ("topdown", ["--alpha", "0.1", "--additions", "1", "--prior-sd", "0.5"]),
         ("dn2mn", ["--kappa", "1", "--relearn", "--orders", "one", "--min-leaf-weight", "1"]),
     ],
 )

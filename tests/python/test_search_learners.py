@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import feldspar as fs
 from feldspar.io.source import ModelFileError
@@ -190,6 +191,22 @@ def test_a_killed_search_goes_on_to_the_same_end(tmp_path: Path, n_writes: int) 
 
     # Once more from a file where all is done.
     assert _same(clone(learner).fit(TRAIN, X_valid=TRAIN[:100]).network_, whole.network_)
+
+
+def test_a_time_limit_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from feldspar.learners._clock import Clock
+
+    learner = fs.BLM(alpha=1.0, relearn_every=5)
+    whole = clone(learner).fit(TRAIN).network_
+    path = tmp_path / "checkpoint.json"
+    learner.set_params(checkpoint=path)
+    looks = iter([None] * 4)  # then the time is over
+    with monkeypatch.context() as patch:
+        patch.setattr(Clock, "seconds_left", property(lambda self: next(looks, 1e-9)))
+        with pytest.warns(ConvergenceWarning):
+            clone(learner).fit(TRAIN)
+    assert not json.loads(path.read_text())["searches"][0]["position"]["finished"]
+    assert _same(learner.fit(TRAIN).network_, whole)
 
 
 def test_dtblm_goes_on_from_a_checkpoint(tmp_path: Path) -> None:

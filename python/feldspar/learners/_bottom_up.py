@@ -31,8 +31,6 @@ Distance: TypeAlias = Literal["gvdm", "hamming"]
 
 # The numbers of nearest examples that the paper generalises to.
 NEIGHBORS = (1, 2, 5, 10, 20, 25, 50, 100, 200)
-# What a test may cost, in units of log-likelihood.
-ALPHAS = (1.0, 3.0, 10.0)
 RELEARN_EVERY = 25
 
 _DISTANCES = {
@@ -148,12 +146,13 @@ def _run(
             if known is None and weights is None:
                 status = core.learn_weights(1, _seconds_left(search), threads, progress)
             while status == "advanced":
-                checkpoint.keep(setting, core, schema, finished=False)
+                checkpoint.keep(setting, core.state(), finished=False)
                 status = core.advance(_seconds_left(search), threads, progress)
     except KeyboardInterrupt:  # between two steps; within one the status tells
         status = "interrupted"
     if status == "finished":
-        checkpoint.keep(setting, core, schema, finished=True)
+        checkpoint.keep(setting, core.state(), finished=True)
+    checkpoint.write()
     return _network(schema, core.state()), status
 
 
@@ -192,10 +191,11 @@ class Checkpoint:
         if not self._every >= 0:
             raise ValueError(f"checkpoint_every must not be negative, got {self._every}")
         self._points: dict[str, SearchPoint] = {}
+        self._last: tuple[dict[str, Any], _core.BottomUpState, bool] | None = None
         self._written = time.perf_counter()
+        self._schema = search.data.train.schema
         if self._path is None:
             return
-        self._schema = search.data.train.schema
         self._task = {
             "data": _digest(search.data.train),
             "start": _features_digest(start),
@@ -212,19 +212,18 @@ class Checkpoint:
         return self._points.get(_key(setting))
 
     def keep(
-        self,
-        setting: Mapping[str, Any],
-        core: _core.BottomUpSearch,
-        schema: Schema,
-        *,
-        finished: bool,
+        self, setting: Mapping[str, Any], state: _core.BottomUpState, *, finished: bool
     ) -> None:
-        """Write where a search is, if it is finished or the last time is long ago."""
-        if self._path is None:
+        """Remember where a search is; write it if the last time is long ago."""
+        self._last = (dict(setting), state, finished)
+        if time.perf_counter() - self._written >= self._every:
+            self.write()
+
+    def write(self) -> None:
+        """Write what was kept last, if it is not in the file yet."""
+        if self._path is None or self._last is None:
             return
-        if not finished and time.perf_counter() - self._written < self._every:
-            return
-        state = core.state()
+        setting, state, finished = self._last
         position = {
             "finished": int(finished),
             "n_fixed": state.n_fixed,
@@ -233,9 +232,9 @@ class Checkpoint:
             "round": state.round,
             "n_changes": state.n_changes,
         }
-        point = SearchPoint(dict(setting), position, _network(schema, state))
-        self._points[_key(setting)] = point
+        self._points[_key(setting)] = SearchPoint(setting, position, _network(self._schema, state))
         write_checkpoint(self._path, self._schema, self._task, self._points.values())
+        self._last = None
         self._written = time.perf_counter()
 
 

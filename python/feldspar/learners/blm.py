@@ -11,7 +11,6 @@ from feldspar._random import RandomState
 from feldspar.features import FeatureSet
 from feldspar.learners._base import MarkovLearner, one_of
 from feldspar.learners._bottom_up import (
-    ALPHAS,
     NEIGHBORS,
     RELEARN_EVERY,
     BottomUpSettings,
@@ -81,7 +80,7 @@ class BLM(MarkovLearner):
     def __init__(
         self,
         *,
-        alpha: float | Sequence[float] = ALPHAS,
+        alpha: float | Sequence[float] = (30.0, 10.0, 3.0, 1.0),
         relearn_every: int | Sequence[int] = RELEARN_EVERY,
         prior_sd: float | Sequence[float | None] | None = 1.0,
         initial: InitialFeatures = "positive",

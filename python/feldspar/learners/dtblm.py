@@ -11,7 +11,6 @@ from sklearn.base import clone
 from feldspar._random import RandomState
 from feldspar.learners._base import MarkovLearner
 from feldspar.learners._bottom_up import (
-    ALPHAS,
     NEIGHBORS,
     RELEARN_EVERY,
     BottomUpSettings,
@@ -73,7 +72,7 @@ class DTBLM(MarkovLearner):
         self,
         *,
         dtsl: DTSL | None = None,
-        alpha: float | Sequence[float] = ALPHAS,
+        alpha: float | Sequence[float] = (10.0, 3.0, 1.0, 0.3),
         relearn_every: int | Sequence[int] = RELEARN_EVERY,
         prior_sd: float | str | Sequence[float | str | None] | None = "dtsl",
         neighbors: Sequence[float] = NEIGHBORS,

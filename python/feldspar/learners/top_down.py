@@ -67,7 +67,7 @@ class TopDown(MarkovLearner):
     def __init__(
         self,
         *,
-        alpha: float | Sequence[float] = (1.0, 3.0, 10.0),
+        alpha: float | Sequence[float] = (10.0, 3.0, 1.0, 0.3),
         additions: int | Sequence[int] = 10,
         prior_sd: float | Sequence[float | None] | None = 1.0,
         max_iterations: int = 1000,

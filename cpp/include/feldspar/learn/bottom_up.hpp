@@ -97,7 +97,8 @@ class BottomUpSearch {
 
  private:
   static constexpr std::size_t kRemoval = std::numeric_limits<std::size_t>::max();
-  static constexpr double kLeastGain = 1e-6;  // of a change
+  static constexpr double kLeastGain = 1e-6;        // of a change
+  static constexpr double kLeastAdjustment = 1e-3;  // of a weight, in a sweep
   static constexpr std::size_t kMostAtOnce = 32;
 
   // The best change of a feature.
@@ -367,9 +368,8 @@ inline void BottomUpSearch::relearn(int max_sweeps, const StopSign* stop,
   drop_removed();
   const double enough = options_.tolerance * data_.total_weight();
   for (int sweep = 0; sweep < max_sweeps; ++sweep) {
-    const double gain =
-        ascend_weights(features_, sets_, options_.precision(),
-                       enough / static_cast<double>(n_features()), margins_, execution);
+    const double gain = ascend_weights(features_, sets_, options_.precision(), kLeastAdjustment,
+                                       margins_, execution);
     if (gain <= enough || (stop != nullptr && stop->out_of_time())) break;
   }
   margins_.assign(feature_set(), weights());

@@ -214,10 +214,11 @@ inline void GainEvaluator::collect(std::span<const Test> tests) {
 // The rows in part_, on all of which the test holds, or on none.
 inline void GainEvaluator::collect_rows(Test test, bool passes, std::span<const Word> taken_out) {
   Terms& terms = passes ? passing_ : failing_;
-  const std::size_t first = terms.odds.size();
-  state_.gather(test.variable, sets_[test.values], passes, part_, terms.odds);
-  const double* row_weights = state_.data().weights().data();
-  for_each_bit(part_, [&](std::size_t r) { terms.weights.push_back(row_weights[r]); });
+  const std::size_t first = terms.odds.size(), size = first + count_bits(part_);
+  terms.odds.resize(size);
+  terms.weights.resize(size);
+  state_.gather(test.variable, sets_[test.values], passes, part_, terms.odds.data() + first,
+                terms.weights.data() + first);
   if (taken_out.empty()) return;
   const double change = passes ? -out_weight_ : out_weight_;
   double* odds = terms.odds.data() + first;

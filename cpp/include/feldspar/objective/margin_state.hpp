@@ -41,10 +41,10 @@ class MarginState {
   // The pseudo-log-likelihood: a sum over rows, by weight, and variables.
   double log_likelihood() const;
 
-  // Appends, for each of `rows`, the log-odds of "the value is in `values`" (is_in), or of "it is
-  // not", whichever holds on all these rows, to `odds`.
+  // Writes, for each of `rows`, the log-odds of "the value is in `values`" (is_in), or of "it is
+  // not", whichever holds on all these rows, and the row's weight.
   void gather(Variable v, std::span<const Value> values, bool is_in, std::span<const Word> rows,
-              std::vector<double>& odds) const;
+              double* odds, double* weights) const;
 
  private:
   Value cardinality(Variable v) const noexcept { return data_.schema().cardinality(v); }
@@ -117,11 +117,15 @@ inline double MarginState::log_likelihood() const {
 }
 
 inline void MarginState::gather(Variable v, std::span<const Value> values, bool is_in,
-                                std::span<const Word> rows, std::vector<double>& odds) const {
+                                std::span<const Word> rows, double* odds, double* weights) const {
   const double* margins = margins_[v].data();
+  const double* row_weights = data_.weights().data();
   const std::size_t n_values = cardinality(v);
   if (n_values == 2) {
-    for_each_bit(rows, [&](std::size_t r) { odds.push_back(margins[r]); });
+    for_each_bit(rows, [&](std::size_t r) {
+      *odds++ = margins[r];
+      *weights++ = row_weights[r];
+    });
     return;
   }
   for_each_bit(rows, [&](std::size_t r) {
@@ -134,7 +138,8 @@ inline void MarginState::gather(Variable v, std::span<const Value> values, bool 
       (in ? admitted : other) += std::exp(scores[a] - top);
     }
     const double log_odds = std::log(admitted) - std::log(other);
-    odds.push_back(is_in ? log_odds : -log_odds);
+    *odds++ = is_in ? log_odds : -log_odds;
+    *weights++ = row_weights[r];
   });
 }
 

@@ -123,7 +123,7 @@ _ALPHA = click.Option(
     type=click.FloatRange(min=0),
     multiple=True,
     help=f"What a test of a feature costs, in log-likelihood; larger is simpler. {_SEVERAL}  "
-    "[1, 3, 10]",
+    "[blm: 30, 10, 3, 1; others: 10, 3, 1, 0.3]",
 )
 _RELEARN_EVERY = click.Option(
     ["--relearn-every"],
