@@ -226,6 +226,7 @@ def fit_path(
     likelihood: PseudoLikelihood,
     *,
     prior_sd: Sequence[float | None],
+    l1: float | Sequence[float] = 0.0,
     initial_weights: npt.ArrayLike | None,
     max_iterations: int,
     tolerance: float,
@@ -233,7 +234,7 @@ def fit_path(
     verbose: bool,
 ) -> list[MarkovNetwork]:
     """Do what `learn_weight_path` does, for learners: no warnings, the reports tell it all."""
-    penalties = _penalties(prior_sd, 0.0)
+    penalties = _penalties(prior_sd, l1)
     options = _options(max_iterations, tolerance, time_limit)
     return _fit(likelihood, penalties, initial_weights, options, None, verbose)
 

@@ -76,6 +76,9 @@ class WeightSettings:
     tolerance : float
     n_jobs : int or None
     verbose : bool
+    l1 : list of float, optional
+        Strengths of an L1 penalty, one for each prior. Features that it leaves without weight
+        are dropped from the networks.
     """
 
     prior_sd: Sequence[float | None]
@@ -83,6 +86,7 @@ class WeightSettings:
     tolerance: float
     n_jobs: int | None
     verbose: bool
+    l1: Sequence[float] | None = None
 
 
 class Search:
@@ -129,7 +133,7 @@ class Search:
         *,
         initial_weights: npt.ArrayLike | None = None,
     ) -> list[MarkovNetwork]:
-        """Learn the weights of a feature set for each prior; return the networks.
+        """Learn the weights of a feature set for each penalty; return the networks.
 
         Raises KeyboardInterrupt after an interruption, the networks so far being kept.
         """
@@ -138,12 +142,15 @@ class Search:
             networks = fit_path(
                 likelihood,
                 prior_sd=settings.prior_sd,
+                l1=0.0 if settings.l1 is None else settings.l1,
                 initial_weights=initial_weights,
                 max_iterations=settings.max_iterations,
                 tolerance=settings.tolerance,
                 time_limit=self.clock.seconds_left,
                 verbose=settings.verbose,
             )
+            if settings.l1 is not None:
+                networks = [network.without_zeros() for network in networks]
             for network in networks:
                 self.offer(network, params, n_jobs=settings.n_jobs)
         if any(map(is_interrupted, networks)):
@@ -162,9 +169,10 @@ class Search:
         valid_pll = None if valid is None else network.score(valid, n_jobs=n_jobs)
         row: dict[str, Any] = {"stage": "weights", **params}
         if report is not None:
-            params = {**params, "prior_sd": report.prior_sd}
+            penalty = {"prior_sd": report.prior_sd} | ({"l1": report.l1} if report.l1 else {})
+            params = {**params, **penalty}
             row |= {
-                "prior_sd": report.prior_sd,
+                **penalty,
                 "status": report.status,
                 "iterations": report.iterations,
             }
