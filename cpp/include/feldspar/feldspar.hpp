@@ -27,6 +27,7 @@
 #include <feldspar/data/schema.hpp>
 
 #include <feldspar/feature/conjunctions.hpp>
+#include <feldspar/feature/context_rows.hpp>
 #include <feldspar/feature/context_table.hpp>
 #include <feldspar/feature/feature_lookup.hpp>
 #include <feldspar/feature/feature_set.hpp>
@@ -58,6 +59,7 @@
 #include <feldspar/objective/column_groups.hpp>
 #include <feldspar/objective/index_plan.hpp>
 #include <feldspar/objective/logistic.hpp>
+#include <feldspar/objective/margin_state.hpp>
 #include <feldspar/objective/narrow_index.hpp>
 #include <feldspar/objective/pattern_table.hpp>
 #include <feldspar/objective/penalized.hpp>
@@ -98,7 +100,9 @@
 #include <feldspar/infer/table_box.hpp>
 
 #include <feldspar/learn/decision_tree.hpp>
+#include <feldspar/learn/distance.hpp>
 #include <feldspar/learn/dn2mn.hpp>
+#include <feldspar/learn/feature_gain.hpp>
 #include <feldspar/learn/fit_weights.hpp>
 #include <feldspar/learn/generate_features.hpp>
 #include <feldspar/learn/l1_logistic.hpp>

@@ -80,6 +80,7 @@ class FeatureSet {
   std::size_t first_test(FeatureId id) const noexcept { return begin_[id]; }
 
   std::span<const Value> values(ValueSetId id) const noexcept { return sets_[id]; }
+  const ValueSets& value_sets() const noexcept { return sets_; }
   std::size_t n_value_sets() const noexcept { return sets_.size(); }
 
  private:

@@ -1,0 +1,202 @@
+// objective/margin_state.hpp and learn/feature_gain.hpp against pseudo-likelihoods by definition:
+// variables of one to four values, sets of values, weighted rows.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <feldspar/feature/context_rows.hpp>
+#include <feldspar/feature/feature_set.hpp>
+#include <feldspar/learn/feature_gain.hpp>
+#include <feldspar/objective/margin_state.hpp>
+
+#include "support/brute_force.hpp"
+#include "support/random_models.hpp"
+
+using namespace feldspar;
+using namespace feldspar::testing;
+
+namespace {
+
+constexpr double kPrecision = 0.5;
+
+Problem small_problem(std::uint64_t seed, Value most = 4) {
+  return random_problem(seed, 5, most == 2 ? 2 : 1, most, 60, 12, 4);
+}
+
+// PLL less the prior's penalty, by definition, of the features with weight changed or 0.
+double penalized(const Problem& problem, const std::vector<double>& weights) {
+  double value =
+      pseudo_log_likelihood(problem.features, weights, problem.codes, problem.row_weights);
+  for (const double w : weights) value -= 0.5 * kPrecision * w * w;
+  return value;
+}
+
+// The gain of a weight for feature j where the others are as they are and `base` is the start.
+double brute_gain(const Problem& problem, std::vector<double> weights, FeatureId j, double weight,
+                  double base) {
+  weights[j] = weight;
+  return penalized(problem, weights) - base;
+}
+
+MarginState state_of(const Problem& problem, const Dataset& data,
+                     const std::vector<double>& weights) {
+  MarginState state(data);
+  state.assign(problem.features, weights);
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("contexts are where all other tests hold") {
+  const Problem problem = small_problem(3);
+  const Dataset data = problem.dataset();
+  ContextRows rows;
+  std::vector<std::int32_t> row(data.n_variables());
+  for (FeatureId j = 0; j < problem.features.size(); ++j) {
+    rows.find(problem.features[j], problem.features.value_sets(), data.columns());
+    REQUIRE(rows.n_tests() == problem.features[j].size());
+    for (std::size_t r = 0; r < data.n_rows(); ++r) {
+      for (Variable v = 0; v < data.n_variables(); ++v) row[v] = data.columns().codes(v)[r];
+      CHECK(test_bit(rows.matched(), r) == holds(problem.features, j, row));
+      for (std::size_t i = 0; i < rows.n_tests(); ++i)
+        CHECK(test_bit(rows.context(i), r) == holds_without(problem.features, j, i, row));
+    }
+  }
+}
+
+TEST_CASE("margins follow the weights") {
+  for (const Value most : {Value{2}, Value{4}}) {
+    const Problem problem = small_problem(5, most);
+    const Dataset data = problem.dataset();
+    const double expected = pseudo_log_likelihood(problem.features, problem.weights, problem.codes,
+                                                  problem.row_weights);
+    MarginState state = state_of(problem, data, problem.weights);
+    CHECK(state.log_likelihood() == doctest::Approx(expected).epsilon(1e-12));
+
+    std::vector<double> changed = problem.weights;
+    changed[4] -= 0.7;
+    ContextRows rows;
+    rows.find(problem.features[4], problem.features.value_sets(), data.columns());
+    state.add(problem.features[4], problem.features.value_sets(), rows, -0.7);
+    CHECK(state.log_likelihood() ==
+          doctest::Approx(state_of(problem, data, changed).log_likelihood()).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("an addition gains what the definition says, and no other weight gains more") {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const Problem problem = small_problem(seed, seed % 2 == 0 ? 4 : 2);
+    const Dataset data = problem.dataset();
+    for (FeatureId j = 0; j < problem.features.size(); ++j) {
+      std::vector<double> without = problem.weights;
+      without[j] = 0;
+      const MarginState state = state_of(problem, data, without);
+      GainEvaluator evaluator(state, problem.features.value_sets(), kPrecision);
+      const double base = penalized(problem, without);
+      const WeightGain best = evaluator.addition(problem.features[j]);
+      CHECK(best.solved);
+      CHECK(best.gain >= 0);
+      CHECK(std::abs(brute_gain(problem, without, j, best.weight, base) - best.gain) < 1e-8);
+      for (const double step : {-0.3, -0.01, 0.01, 0.3})
+        CHECK(brute_gain(problem, without, j, best.weight + step, base) < best.gain + 1e-7);
+    }
+  }
+}
+
+TEST_CASE("removal and generalisation gain what the definition says") {
+  for (std::uint64_t seed = 10; seed < 14; ++seed) {
+    Problem problem = small_problem(seed, seed % 2 == 0 ? 4 : 2);
+    const Dataset data = problem.dataset();
+    const double base = penalized(problem, problem.weights);
+    for (FeatureId j = 0; j < problem.features.size(); ++j) {
+      const auto tests = problem.features[j];
+      const MarginState state = state_of(problem, data, problem.weights);
+      GainEvaluator evaluator(state, problem.features.value_sets(), kPrecision);
+      const double removal = evaluator.take_out(tests, problem.weights[j]);
+      CHECK(std::abs(brute_gain(problem, problem.weights, j, 0.0, base) - removal) < 1e-8);
+      for (std::size_t first = 0; first < tests.size(); ++first) {
+        // The feature without its first tests, in a network of its own to compare with.
+        const std::vector<Test> fewer(tests.begin() + static_cast<std::ptrdiff_t>(first),
+                                      tests.end());
+        FeatureSetBuilder builder(problem.schema);
+        for (FeatureId other = 0; other < problem.features.size(); ++other)
+          if (other != j) builder.add(problem.features, other);
+        std::vector<Variable> variables;
+        std::vector<std::size_t> begin{0};
+        std::vector<Value> values;
+        for (const Test test : fewer) {
+          variables.push_back(test.variable);
+          const auto set = problem.features.values(test.values);
+          values.insert(values.end(), set.begin(), set.end());
+          begin.push_back(values.size());
+        }
+        const AddResult added = builder.add(variables, begin, values);
+        Problem other = problem;
+        other.features = std::move(builder).finish();
+        other.weights.erase(other.weights.begin() + j);
+        other.weights.resize(other.features.size(), 0.0);
+        const WeightGain best = evaluator.addition(fewer);
+        if (added.outcome != Added::new_feature) continue;  // the other's weight would be in doubt
+        const double start = penalized(other, other.weights);
+        CHECK(std::abs(start - base - removal) < 1e-8);
+        CHECK(std::abs(brute_gain(other, other.weights, added.feature, best.weight, start) -
+                       best.gain) < 1e-8);
+      }
+    }
+  }
+}
+
+TEST_CASE("an adjustment finds the weight that an addition would") {
+  for (std::uint64_t seed = 30; seed < 33; ++seed) {
+    const Problem problem = small_problem(seed);
+    const Dataset data = problem.dataset();
+    const MarginState state = state_of(problem, data, problem.weights);
+    GainEvaluator evaluator(state, problem.features.value_sets(), kPrecision);
+    for (FeatureId j = 0; j < problem.features.size(); ++j) {
+      const WeightGain adjusted =
+          evaluator.adjustment(problem.features[j], problem.weights[j], 1e-12);
+      evaluator.take_out(problem.features[j], problem.weights[j]);
+      CHECK(std::abs(adjusted.weight - evaluator.addition(problem.features[j]).weight) < 1e-3);
+      CHECK(adjusted.gain >= 0);
+      evaluator.put_back();
+    }
+  }
+}
+
+TEST_CASE("what is not solved could not have gained as much") {
+  std::size_t n_skipped = 0;
+  for (std::uint64_t seed = 20; seed < 26; ++seed)
+    for (const double precision : {0.0, 0.5}) {
+      const Problem problem = small_problem(seed, seed % 2 == 0 ? 4 : 2);
+      const Dataset data = problem.dataset();
+      const MarginState state = state_of(problem, data, problem.weights);
+      GainEvaluator evaluator(state, problem.features.value_sets(), precision);
+      for (FeatureId j = 0; j < problem.features.size(); ++j) {
+        const WeightGain exact = evaluator.addition(problem.features[j]);
+        const WeightGain high = evaluator.addition(problem.features[j], exact.gain + 1.0);
+        const WeightGain low = evaluator.addition(problem.features[j], exact.gain - 1e-6);
+        CHECK(low.solved);
+        CHECK(low.gain == exact.gain);
+        CHECK(high.gain >= exact.gain - 1e-7);
+        n_skipped += !high.solved;
+      }
+    }
+  CHECK(n_skipped > 30);
+}
+
+TEST_CASE("without a prior a feature that never fails has a finite weight and gain") {
+  const Schema schema({2, 2});
+  const Dataset data = Dataset::merge(schema, std::vector<std::int32_t>{1, 1, 0, 0, 1, 1});
+  FeatureSetBuilder builder(schema);
+  builder.add(std::vector<Variable>{0, 1}, std::vector<Value>{1, 1});
+  const FeatureSet features = std::move(builder).finish();
+  const MarginState state(data);
+  GainEvaluator evaluator(state, features.value_sets(), 0.0);
+  const WeightGain best = evaluator.addition(features[0]);
+  CHECK(std::isfinite(best.weight));
+  CHECK(best.gain == doctest::Approx(4 * std::log(2.0)).epsilon(1e-6));
+}
