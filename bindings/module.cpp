@@ -17,5 +17,6 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_trees(m);
   bind_sampling(m);
   bind_weights(m);
+  bind_busl(m);
   bind_l1(m);
 }

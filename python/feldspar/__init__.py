@@ -36,6 +36,7 @@ from feldspar.weights import PseudoLikelihood, learn_weight_path, learn_weights
 
 if TYPE_CHECKING:
     from feldspar.learners import (
+        BUSL,
         DN2MN,
         DTL1,
         DTSL,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "BUSL",
     "DN2MN",
     "DTL1",
     "DTSL",
@@ -82,6 +84,7 @@ __all__ = [
 # Learners are scikit-learn estimators, and scikit-learn takes longer to import than all the rest.
 _LEARNERS = frozenset(
     {
+        "BUSL",
         "DN2MN",
         "DTL1",
         "DTSL",

@@ -46,6 +46,7 @@ LEARNERS: dict[str, MarkovLearner] = {
         l1=fs.L1Neighborhood(C=[0.05, 1.0], rule="or", prior_sd=1.0),
         prior_sd=[1.0, 0.1],
     ),
+    "BUSL": fs.BUSL(alpha=[0.1, 0.01], rule=["or", "and"], prior_sd=[1.0, 0.1]),
     "GSSL": fs.GSSL(n_generated=[500, 2000], threshold=[2, 9], prior_sd=[1.0, 0.1], l1=[0.5, 1.0]),
 }
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())

@@ -5,6 +5,7 @@
 #include <feldspar/base/bits.hpp>
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
+#include <feldspar/base/gamma.hpp>
 #include <feldspar/base/hash.hpp>
 #include <feldspar/base/indexed_heap.hpp>
 #include <feldspar/base/monitor.hpp>
@@ -99,12 +100,17 @@
 #include <feldspar/infer/stopping.hpp>
 #include <feldspar/infer/table_box.hpp>
 
+#include <feldspar/learn/best_additions.hpp>
+#include <feldspar/learn/clique_conjunctions.hpp>
+#include <feldspar/learn/conditional_independence.hpp>
 #include <feldspar/learn/decision_tree.hpp>
 #include <feldspar/learn/distance.hpp>
 #include <feldspar/learn/dn2mn.hpp>
+#include <feldspar/learn/edges.hpp>
 #include <feldspar/learn/feature_gain.hpp>
 #include <feldspar/learn/fit_weights.hpp>
 #include <feldspar/learn/generate_features.hpp>
+#include <feldspar/learn/grow_shrink.hpp>
 #include <feldspar/learn/l1_logistic.hpp>
 #include <feldspar/learn/l1_neighborhood.hpp>
 #include <feldspar/learn/l1_newton.hpp>

@@ -160,7 +160,10 @@ class Search:
     def offer(
         self, network: MarkovNetwork, params: dict[str, Any], *, n_jobs: int | None = None
     ) -> None:
-        """Score a network, remember the trial, and keep it if it is the best."""
+        """Score a network, remember the trial, and keep it if it is the best.
+
+        Without rows to choose by there is one setting, and the last network is what it comes to.
+        """
         report = network.training_
         if report is not None and np.isnan(report.objective):  # an interruption left it no time
             return
@@ -183,7 +186,7 @@ class Search:
             "seconds": fit_seconds + time.perf_counter() - started,
         }
         self.trials.append(row)
-        better = valid_pll is not None and valid_pll > self._best_pll
+        better = valid_pll is None or valid_pll > self._best_pll
         if self.network is None or self._is_stand_in or better:
             self.network, self.params, self._is_stand_in = network, params, False
             self._best_pll = -np.inf if valid_pll is None else valid_pll

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from feldspar.cli.methods.method import Learned, Method, Task
-from feldspar.cli.methods.penalties import MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
+from feldspar.cli.methods.penalties import L1, MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
 
 _COMMON = (PRIOR_SD, MAX_ITERATIONS, TOLERANCE, TIME_LIMIT)
 _SEVERAL = "Given several times: all are tried."
@@ -75,6 +75,42 @@ _BASE = click.Option(
 _RELEARN = click.Option(
     ["--relearn"], is_flag=True, default=None, help="Learn the weights anew after the conversion."
 )
+_N_GENERATED = click.Option(
+    ["--n-generated"],
+    type=click.IntRange(min=1),
+    multiple=True,
+    help=f"How many conjunctions to generate. {_SEVERAL}  [0.5, 1, 2 and 5 million]",
+)
+_THRESHOLD = click.Option(
+    ["--threshold"],
+    type=click.IntRange(min=0),
+    multiple=True,
+    help=f"A conjunction generated more often is a feature. {_SEVERAL}  [1, 2, 5]",
+)
+_INITIAL = click.Option(
+    ["--initial"],
+    type=click.Choice(["positive", "full"]),
+    multiple=True,
+    help=f"Whether examples become features of their non-zero values or of all. {_SEVERAL}  [both]",
+)
+_TUNING = click.Option(
+    ["--tuning"],
+    type=click.Choice(["staged", "grid"]),
+    help="Whether penalties are tried for the best feature set or for all.  [staged]",
+)
+_ALPHA = click.Option(
+    ["--alpha"],
+    type=click.FloatRange(min=0, min_open=True, max=1, max_open=True),
+    multiple=True,
+    help=f"Level of the tests of independence. {_SEVERAL}  [0.05, 0.01, 0.001]",
+)
+_MIN_GAIN = click.Option(
+    ["--min-gain"], type=_POSITIVE, help="What a feature must add to the log-likelihood.  [3]"
+)
+_MAX_LENGTH = click.Option(
+    ["--max-length"], type=click.IntRange(min=2), help="Most variables in a feature.  [busl: 3]"
+)
+_TEST = click.Option(["--test"], type=click.Choice(["g", "chi2"]), help="Of independence.  [g]")
 _TREES = (_KAPPA, _MIN_LEAF_WEIGHT, _LEAF_PRIOR)
 _L1 = (_C, _RULE, _SELECTION, _GAMMA, _SOLVER)
 
@@ -126,6 +162,24 @@ def _learn_dtl1(task: Task, options: Mapping[str, Any]) -> Learned:
     return _learned(DTL1(dtsl=dtsl, l1=l1, **_split(options, _COMMON)), task)
 
 
+def _learn_gssl(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import GSSL
+
+    return _learned(GSSL(**options), task)
+
+
+def _learn_busl(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import BUSL
+
+    return _learned(BUSL(**options), task)
+
+
+def _learn_independent(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import Independent
+
+    return _learned(Independent(**options), task)
+
+
 def _learn_dn2mn(task: Task, options: Mapping[str, Any]) -> Learned:
     from feldspar.learners import DN2MN
 
@@ -155,4 +209,22 @@ DN2MN_METHOD = Method(
     summary="trees or regressions converted in closed form",
     options=(_CPD, *_TREES, _C, _SOLVER, _ORDERS, _BASE, _RELEARN, *_COMMON),
     learn=_learn_dn2mn,
+)
+GSSL_METHOD = Method(
+    name="gssl",
+    summary="random conjunctions, selected by an L1 penalty",
+    options=(_N_GENERATED, _THRESHOLD, _INITIAL, _TUNING, L1, *_COMMON),
+    learn=_learn_gssl,
+)
+BUSL_METHOD = Method(
+    name="busl",
+    summary="tests of independence, then conjunctions by gain",
+    options=(_ALPHA, _RULE, _MIN_GAIN, _MAX_LENGTH, _TEST, *_COMMON),
+    learn=_learn_busl,
+)
+INDEPENDENT_METHOD = Method(
+    name="independent",
+    summary="no structure: a baseline",
+    options=_COMMON,
+    learn=_learn_independent,
 )

@@ -23,14 +23,15 @@ PRIOR_SD = click.Option(
     metavar="FLOAT|none",
     multiple=True,
     help="Standard deviation of the Gaussian prior on the weights, or none. "
-    "Given several times: all are tried.  [conjunctions: 1; others: 100, 10, 1, 0.1]",
+    "Given several times: all are tried.  [conjunctions, busl: 1; gssl: 0.1, 0.5, 1; others: 100, "
+    "10, 1, 0.1]",
 )
 L1 = click.Option(
     ["--l1"],
     type=click.FloatRange(min=0),
     multiple=True,
     help="Strength of the L1 penalty on the weights. Given several times: all are tried.  "
-    "[conjunctions: 0]",
+    "[conjunctions: 0; gssl: 1, 5, 10]",
 )
 MAX_ITERATIONS = click.Option(
     ["--max-iterations"],
