@@ -83,7 +83,7 @@ class BUSL(MarkovLearner):
     >>> learner = fs.BUSL(alpha=0.001, rule="and", prior_sd=1.0, max_length=2)
     >>> learner = learner.fit(digits.train)
     >>> learner.network_.markov_blanket("p34")
-    ('p26', 'p33', 'p42')
+    ('p24', 'p33', 'p44', 'digit')
     """
 
     _tuned: ClassVar[tuple[str, ...]] = ("alpha", "rule", "prior_sd")
