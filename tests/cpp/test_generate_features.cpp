@@ -73,13 +73,13 @@ std::set<Conjunction> plain_survivors(const Dataset& data, InitialFeatures initi
     }
     if (!one.empty()) add(one);
   }
-  Random draws(seed, {"generate features", 0});
+  Random choices(seed, {"generate features", 0}), drops(seed, {"generate features", 1});
   while (members.size() < size && !drawable.empty()) {
-    const Conjunction parent = members[drawable[draws.below(drawable.size())]];
-    std::size_t to_drop = 1 + draws.below(parent.size() - 2);
+    const Conjunction parent = members[drawable[choices.below(drawable.size())]];
+    std::size_t to_drop = 1 + choices.below(parent.size() - 2);
     Conjunction one;
     for (std::size_t i = 0; i < parent.size(); ++i) {
-      if (draws.uniform() * static_cast<double>(parent.size() - i) < static_cast<double>(to_drop))
+      if (drops.uniform() * static_cast<double>(parent.size() - i) < static_cast<double>(to_drop))
         --to_drop;
       else
         one.push_back(parent[i]);

@@ -10,8 +10,9 @@
 // Counts only grow: one run passes through all sizes, its results are those of separate runs with
 // the same seed, and what survives a smaller size or a larger threshold survives the others too.
 //
-// Memory: equal members are one node of 24 bytes (and about 10 for looking it up), with its tests as
-// a list of 4 bytes each or as bits of the example it comes from, whichever is less. Cost per draw:
+// Memory: equal members are one node of 24 bytes (and about 10 for looking it up, 8 for each time it
+// may be drawn), with its tests as a list of 4 bytes each or as bits of the example it comes from,
+// whichever is less. Cost per draw:
 // O(tests of the member drawn) + O(tests of the example) / 32.
 //
 // Sequential, since each draw depends on those before it. The same seed gives the same features.
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -61,6 +63,13 @@ namespace detail {
 // A test in one number: the variable's first value and the value added up.
 using Atom = std::uint32_t;
 
+// Asks for memory before it is needed; where the compiler has no word for that, nothing happens.
+inline void prefetch([[maybe_unused]] const void* address) noexcept {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#endif
+}
+
 // Words in chunks that never move: no copy of everything when it grows.
 class WordPool {
  public:
@@ -91,8 +100,8 @@ class GeneralizationMultiset {
 
   std::uint64_t size() const noexcept { return size_; }
 
-  // Adds a generalisation of a random member; false if no member has three tests.
-  bool grow();
+  // Adds n generalisations of random members; false if no member has three tests.
+  bool grow(std::size_t n);
 
   // The conjunctions of at least one test that are there more than `threshold` times.
   FeatureSet more_frequent_than(std::uint32_t threshold) const;
@@ -113,12 +122,23 @@ class GeneralizationMultiset {
     Node node = kNone;
   };
 
-  void add(Row example);
-  Node find_or_insert(Row example);
-  NodeData write(Row example);
+  // A generalisation that is decided on but for its tests: whose, and how many tests it loses.
+  struct Draw {
+    std::size_t parent;  // a place in drawable_
+    std::uint32_t n_dropped;
+    Row example = 0;
+    std::uint32_t hash = 0;
+    std::vector<Atom> atoms;
+  };
+
+  void draw(std::span<Draw> draws);
+  void fetch_parents(std::span<const Draw> draws) const;
+  void generalize(Draw& draw);
+  void add(std::span<const Atom> atoms, std::uint32_t hash, Row example);
+  Node find_or_insert(std::span<const Atom> atoms, std::uint32_t hash, Row example);
+  NodeData write(std::span<const Atom> atoms, Row example);
   void read(const NodeData& node, std::vector<Atom>& atoms) const;
-  void drop_some();
-  std::uint32_t hash_scratch() const noexcept;
+  std::uint32_t hash(std::span<const Atom> atoms) const noexcept;
   void grow_table();
 
   Schema schema_;
@@ -127,14 +147,16 @@ class GeneralizationMultiset {
   std::vector<std::uint32_t> atom_hash_;  // by atom
   std::vector<Value> codes_;              // of the examples, row by row
   std::size_t n_bit_words_;               // of a set of variables
-  Random random_;
+  Random choices_;                        // of members, and of how many tests they lose
+  Random drops_;                          // of the tests
   std::uint64_t size_ = 0;
   std::vector<NodeData> nodes_;
   WordPool words_;
   std::vector<Node> drawable_;  // the members of three tests or more, as often as they are there
-  std::vector<Slot> table_;     // open addressing by hash, size a power of two
-  std::vector<Atom> scratch_;   // the conjunction being added
-  std::vector<Atom> other_;     // one to compare it with
+  std::vector<std::uint32_t> lengths_;  // of drawable_; ahead of it while draws are decided on
+  std::vector<Slot> table_;             // open addressing by hash, size a power of two
+  std::vector<Draw> draws_;
+  std::vector<Atom> other_;  // one to compare another with
 };
 
 inline GeneralizationMultiset::GeneralizationMultiset(const Dataset& data, InitialFeatures initial,
@@ -143,7 +165,8 @@ inline GeneralizationMultiset::GeneralizationMultiset(const Dataset& data, Initi
       offsets_(value_offsets(schema_)),
       codes_(data.n_rows() * data.n_variables()),
       n_bit_words_((data.n_variables() + 31) / 32),
-      random_(seed, {"generate features", 0}),
+      choices_(seed, {"generate features", 0}),
+      drops_(seed, {"generate features", 1}),
       table_(1024) {
   for (Variable v = 0; v < data.n_variables(); ++v) {
     variable_of_.insert(variable_of_.end(), schema_.cardinality(v), v);
@@ -152,86 +175,129 @@ inline GeneralizationMultiset::GeneralizationMultiset(const Dataset& data, Initi
   }
   for (std::size_t atom = 0; atom < variable_of_.size(); ++atom)
     atom_hash_.push_back(static_cast<std::uint32_t>(mix_bits(atom + 1)));
+  std::vector<Atom> atoms;
   for (Row r = 0; r < data.n_rows(); ++r) {
-    scratch_.clear();
+    atoms.clear();
     for (Variable v = 0; v < data.n_variables(); ++v) {
       const Value code = codes_[r * data.n_variables() + v];
       if (schema_.cardinality(v) > 1 && (initial == InitialFeatures::full || code != 0))
-        scratch_.push_back(static_cast<Atom>(offsets_[v] + code));
+        atoms.push_back(static_cast<Atom>(offsets_[v] + code));
     }
-    if (!scratch_.empty()) add(r);
+    if (!atoms.empty()) add(atoms, hash(atoms), r);
+    if (atoms.size() > 2) lengths_.push_back(static_cast<std::uint32_t>(atoms.size()));
   }
 }
 
-inline bool GeneralizationMultiset::grow() {
-  if (drawable_.empty()) return false;
-  const NodeData& parent = nodes_[drawable_[random_.below(drawable_.size())]];
-  const Row example = parent.example;
-  read(parent, scratch_);
-  drop_some();
-  add(example);
+// Where everything lies far apart, most of the time would go into waiting for memory. How long a
+// generalisation will be is known before its tests are, and with it what can be drawn next: so a
+// block of draws is decided on first, and what they need is fetched side by side.
+inline bool GeneralizationMultiset::grow(std::size_t n) {
+  constexpr std::size_t kBlock = 32;
+  draws_.resize(kBlock);
+  for (std::size_t done = 0; done < n; done += std::min(kBlock, n - done)) {
+    if (lengths_.empty()) return false;
+    const std::span<Draw> block(draws_.data(), std::min(kBlock, n - done));
+    draw(block);
+    fetch_parents(block);
+    std::size_t added = 0;
+    const auto add_until = [&](std::size_t end) {
+      for (; added < end; ++added) add(block[added].atoms, block[added].hash, block[added].example);
+    };
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      if (block[i].parent >= drawable_.size()) add_until(i);  // the parent is of this block
+      generalize(block[i]);
+    }
+    add_until(block.size());
+  }
   return true;
 }
 
-// Keeps l - n of the l atoms, in their order, by selection sampling: each atom goes with the chance
-// that makes all subsets of a size equally likely.
-inline void GeneralizationMultiset::drop_some() {
-  const std::size_t length = scratch_.size();
-  auto to_drop = static_cast<double>(1 + random_.below(length - 2));
+inline void GeneralizationMultiset::draw(std::span<Draw> draws) {
+  for (Draw& draw : draws) {
+    draw.parent = choices_.below(lengths_.size());
+    const std::uint32_t length = lengths_[draw.parent];
+    draw.n_dropped = 1 + static_cast<std::uint32_t>(choices_.below(length - 2));
+    if (length - draw.n_dropped > 2) lengths_.push_back(length - draw.n_dropped);
+    if (draw.parent < drawable_.size()) prefetch(&drawable_[draw.parent]);
+  }
+}
+
+inline void GeneralizationMultiset::fetch_parents(std::span<const Draw> draws) const {
+  for (const Draw& draw : draws)
+    if (draw.parent < drawable_.size()) prefetch(&nodes_[drawable_[draw.parent]]);
+  for (const Draw& draw : draws) {
+    if (draw.parent >= drawable_.size()) continue;
+    const NodeData& node = nodes_[drawable_[draw.parent]];
+    prefetch(words_.at(node.place));
+    if (node.example != kNone) prefetch(codes_.data() + node.example * schema_.n_variables());
+  }
+}
+
+// Keeps l - n of the parent's l atoms, in their order, by selection sampling: each atom goes with the
+// chance that makes all subsets of a size equally likely.
+inline void GeneralizationMultiset::generalize(Draw& draw) {
+  const NodeData& parent = nodes_[drawable_[draw.parent]];
+  draw.example = parent.example;
+  read(parent, draw.atoms);
+  auto to_drop = static_cast<double>(draw.n_dropped);
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < length; ++i) {
-    const bool drops = random_.uniform() * static_cast<double>(length - i) < to_drop;
-    scratch_[kept] = scratch_[i];
+  for (std::size_t i = 0; i < draw.atoms.size(); ++i) {
+    const bool drops = drops_.uniform() * static_cast<double>(draw.atoms.size() - i) < to_drop;
+    draw.atoms[kept] = draw.atoms[i];
     kept += !drops;
     to_drop -= drops;
   }
-  scratch_.resize(kept);
+  draw.atoms.resize(kept);
+  draw.hash = hash(draw.atoms);
+  prefetch(&table_[draw.hash & (table_.size() - 1)]);
 }
 
-// The conjunction in scratch_, made of tests that hold in the example, joins the multiset.
-inline void GeneralizationMultiset::add(Row example) {
-  const Node node = find_or_insert(example);
-  if (scratch_.size() > 2) drawable_.push_back(node);
+// A conjunction made of tests that hold in the example joins the multiset.
+inline void GeneralizationMultiset::add(std::span<const Atom> atoms, std::uint32_t hash,
+                                        Row example) {
+  const Node node = find_or_insert(atoms, hash, example);
+  if (atoms.size() > 2) drawable_.push_back(node);
   ++size_;
 }
 
-inline GeneralizationMultiset::Node GeneralizationMultiset::find_or_insert(Row example) {
-  const std::uint32_t hash = hash_scratch();
+inline GeneralizationMultiset::Node GeneralizationMultiset::find_or_insert(
+    std::span<const Atom> atoms, std::uint32_t hash, Row example) {
   const std::size_t mask = table_.size() - 1;
   std::size_t slot = hash & mask;
   for (; table_[slot].node != kNone; slot = (slot + 1) & mask) {
     if (table_[slot].hash != hash) continue;
     NodeData& found = nodes_[table_[slot].node];
-    if (found.length != scratch_.size()) continue;
+    if (found.length != atoms.size()) continue;
     read(found, other_);
-    if (other_ != scratch_) continue;
+    if (!std::ranges::equal(other_, atoms)) continue;
     ++found.count;
     return table_[slot].node;
   }
   const auto node = static_cast<Node>(nodes_.size());
-  nodes_.push_back(write(example));
+  nodes_.push_back(write(atoms, example));
   table_[slot] = {hash, node};
   if (4 * nodes_.size() > 3 * table_.size()) grow_table();
   return node;
 }
 
-inline std::uint32_t GeneralizationMultiset::hash_scratch() const noexcept {
+inline std::uint32_t GeneralizationMultiset::hash(std::span<const Atom> atoms) const noexcept {
   std::uint32_t sum = 0;
-  for (const Atom atom : scratch_) sum += atom_hash_[atom];
+  for (const Atom atom : atoms) sum += atom_hash_[atom];
   return static_cast<std::uint32_t>(mix_bits(sum));
 }
 
-inline GeneralizationMultiset::NodeData GeneralizationMultiset::write(Row example) {
-  const auto length = static_cast<std::uint32_t>(scratch_.size());
+inline GeneralizationMultiset::NodeData GeneralizationMultiset::write(std::span<const Atom> atoms,
+                                                                      Row example) {
+  const auto length = static_cast<std::uint32_t>(atoms.size());
   if (example == kNone || length <= n_bit_words_) {
     const std::uint64_t place = words_.allocate(length);
-    std::ranges::copy(scratch_, words_.at(place));
+    std::ranges::copy(atoms, words_.at(place));
     return {place, kNone, length, 1};
   }
   const std::uint64_t place = words_.allocate(n_bit_words_);
   std::uint32_t* bits = words_.at(place);
   std::fill_n(bits, n_bit_words_, 0u);
-  for (const Atom atom : scratch_) {
+  for (const Atom atom : atoms) {
     const Variable v = variable_of_[atom];
     bits[v / 32] |= 1u << (v % 32);
   }
@@ -302,8 +368,7 @@ inline std::vector<std::vector<FeatureSet>> generate_features(const Dataset& dat
       execution.poll_or_throw();
       execution.report({"features", static_cast<double>(multiset.size()),
                         static_cast<double>(options.sizes.back()), 0});
-      const std::uint64_t pause = std::min(size, multiset.size() + kBetweenLooks);
-      while (can_grow && multiset.size() < pause) can_grow = multiset.grow();
+      can_grow = multiset.grow(std::min(size - multiset.size(), kBetweenLooks));
     }
     survivors.emplace_back();
     for (const std::uint32_t threshold : options.thresholds)
