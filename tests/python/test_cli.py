@@ -326,6 +326,9 @@ def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
         ("dtl1", ["--kappa", "1", "--C", "1", "--min-leaf-weight", "1"]),
         ("dn2mn", ["--cpd", "logistic", "--C", "1"]),
         ("dn2mn", ["--kappa", "1", "--relearn", "--orders", "one", "--min-leaf-weight", "1"]),
+        ("gssl", ["--n-generated", "50", "--threshold", "0", "--l1", "0.1", "--initial", "full"]),
+        ("busl", ["--alpha", "0.2", "--min-gain", "0.1", "--rule", "or", "--test", "chi2"]),
+        ("independent", ["--prior-sd", "1", "--prior-sd", "none"]),
     ],
 )
 def test_learners_are_methods(folder: Path, method: str, options: list[str]) -> None:
