@@ -11,6 +11,7 @@ namespace py = pybind11;
 
 namespace feldspar::bindings {
 
+void bind_busl(py::module_& m);
 void bind_data(py::module_& m);
 void bind_delimited(py::module_& m);
 void bind_dependency_network(py::module_& m);

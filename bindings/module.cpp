@@ -19,5 +19,6 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_weights(m);
   bind_grafting(m);
   bind_search(m);
+  bind_busl(m);
   bind_l1(m);
 }

@@ -555,6 +555,38 @@ def generate_features(
     progress: Progress | None,
 ) -> list[list[FeatureSet]]: ...
 
+# BUSL: the blanket of each variable; the conjunctions of a graph's cliques; what to add to a
+# network (numbers of candidates, weights, gains).
+def grow_shrink(
+    data: Dataset,
+    alpha: float,
+    test: str,
+    min_weight_per_degree: float,
+    max_blanket: int,
+    n_threads: int,
+    progress: Progress | None,
+) -> list[list[int]]: ...
+def consistent_edges(
+    blankets: list[list[int]], rule: str
+) -> tuple[VariableArray, VariableArray]: ...
+def clique_conjunctions(
+    data: Dataset,
+    first: VariableArray,
+    second: VariableArray,
+    max_length: int,
+    min_support: float,
+) -> FeatureSet: ...
+def best_additions(
+    data: Dataset,
+    network: MarkovNetwork,
+    candidates: FeatureSet,
+    prior_sd: float,
+    min_gain: float,
+    most: int,
+    n_threads: int,
+    progress: Progress | None,
+) -> tuple[OffsetArray, FloatArray, FloatArray]: ...
+
 class ChainOptions:
     def __init__(self) -> None: ...
     n_chains: int

@@ -177,6 +177,47 @@ class FeatureSet(Sequence[Feature]):
         core, _ = _core.FeatureSet.build(list(self.schema.cardinalities), *flat)
         return FeatureSet._of_core(self.schema, core)
 
+    def select(self, which: npt.ArrayLike) -> FeatureSet:
+        """Return some of the features, in their order.
+
+        Parameters
+        ----------
+        which : array of bool
+            One for each feature.
+
+        Examples
+        --------
+        >>> features = FeatureSet.conjunctions([[0, 1], [1, 1]], order=2)
+        >>> features.select(features.lengths > 1)[0]
+        ((0, 1), (1, 1))
+        """
+        mask = np.asarray(which)
+        if mask.dtype != np.bool_ or mask.shape != (len(self),):
+            raise ValueError(
+                f"which: expected {len(self)} booleans, one per feature, got {mask.dtype} of shape "
+                f"{mask.shape}"
+            )
+        flat = _selected(self._core.flatten(), mask)
+        core, _ = _core.FeatureSet.build(list(self.schema.cardinalities), *flat)
+        return FeatureSet._of_core(self.schema, core)
+
+    def positions(self, other: FeatureSet) -> npt.NDArray[np.int64]:
+        """Return where each feature of ``other`` is in this set, -1 where it is not.
+
+        Examples
+        --------
+        >>> atoms = FeatureSet.conjunctions([[0, 1], [1, 1]], order=1)
+        >>> FeatureSet.conjunctions([[0, 1], [1, 1]], order=2).positions(atoms).tolist()
+        [0, 1]
+        >>> atoms.positions(FeatureSet(atoms.schema, [[(0, 1), (1, 1)], [(1, 1)]])).tolist()
+        [-1, 1]
+        """
+        flat = _concatenate(self._core.flatten(), other._core.flatten())
+        _, numbers = _core.FeatureSet.build(list(self.schema.cardinalities), *flat)
+        places = numbers[len(self) :].astype(np.int64)
+        places[places >= len(self)] = -1
+        return places
+
     def __repr__(self) -> str:
         """Return the number of features and of variables."""
         longest = int(self.lengths.max(initial=0))
@@ -410,6 +451,19 @@ def _concatenate(
         np.concatenate([variables, more_variables]),
         np.concatenate([value_begin, value_begin[-1] + more_value_begin[1:]]),
         np.concatenate([values, more_values]),
+    )
+
+
+def _selected(flat: _core.FlatConjunctions, mask: npt.NDArray[np.bool_]) -> _core.FlatConjunctions:
+    """Return the conjunctions of a mask."""
+    begin, variables, value_begin, values = flat
+    lengths, sizes = np.diff(begin), np.diff(value_begin)
+    tests = np.repeat(mask, lengths)
+    return (
+        np.concatenate([[0], np.cumsum(lengths[mask])]).astype(begin.dtype),
+        variables[tests],
+        np.concatenate([[0], np.cumsum(sizes[tests])]).astype(value_begin.dtype),
+        values[np.repeat(tests, sizes)],
     )
 
 

@@ -120,6 +120,23 @@ class MarkovNetwork(ConditionalModel):
         """One weight for each feature."""
         return self._weights
 
+    def without_zeros(self) -> MarkovNetwork:
+        """Return the same distribution without the features of weight zero.
+
+        Examples
+        --------
+        >>> schema = Schema([2, 2])
+        >>> network = MarkovNetwork.from_terms(schema, [([(0, 1)], 0.0), ([(1, 1)], 2.0)])
+        >>> network.without_zeros()
+        MarkovNetwork(2 variables, 1 features)
+        """
+        kept = self.weights != 0
+        network = MarkovNetwork(
+            self.features.select(kept), self.weights[kept], metadata=self.metadata
+        )
+        network.training_ = self.training_
+        return network
+
     def __repr__(self) -> str:
         """Return the sizes."""
         return f"MarkovNetwork({len(self.schema)} variables, {len(self.features)} features)"

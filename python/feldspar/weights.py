@@ -334,6 +334,23 @@ class WeightRun:
         return network
 
 
+def fit_path(
+    likelihood: PseudoLikelihood,
+    *,
+    prior_sd: Sequence[float | None],
+    l1: float | Sequence[float] = 0.0,
+    initial_weights: npt.ArrayLike | None,
+    max_iterations: int,
+    tolerance: float,
+    time_limit: float | None,
+    verbose: bool,
+) -> list[MarkovNetwork]:
+    """Do what `learn_weight_path` does, for learners: no warnings, the reports tell it all."""
+    penalties = _penalties(prior_sd, l1)
+    options = _options(max_iterations, tolerance, time_limit)
+    return _fit(likelihood, penalties, initial_weights, options, None, verbose)
+
+
 def _likelihood(
     features: FeatureSet | Iterable[Conjunction] | PseudoLikelihood,
     X: object,

@@ -54,6 +54,8 @@ LEARNERS: dict[str, MarkovLearner] = {
         prior_sd=[1.0, "dtsl"],
     ),
     "TopDown": fs.TopDown(alpha=[0.5, 2.0], additions=3, prior_sd=[1.0, 0.1]),
+    "BUSL": fs.BUSL(alpha=[0.1, 0.01], rule=["or", "and"], prior_sd=[1.0, 0.1]),
+    "GSSL": fs.GSSL(n_generated=[500, 2000], threshold=[2, 9], prior_sd=[1.0, 0.1], l1=[0.5, 1.0]),
 }
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
 

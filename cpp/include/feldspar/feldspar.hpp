@@ -5,6 +5,7 @@
 #include <feldspar/base/bits.hpp>
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
+#include <feldspar/base/gamma.hpp>
 #include <feldspar/base/hash.hpp>
 #include <feldspar/base/indexed_heap.hpp>
 #include <feldspar/base/monitor.hpp>
@@ -110,11 +111,15 @@
 #include <feldspar/infer/stored_messages.hpp>
 #include <feldspar/infer/table_box.hpp>
 
+#include <feldspar/learn/best_additions.hpp>
 #include <feldspar/learn/bottom_up.hpp>
+#include <feldspar/learn/clique_conjunctions.hpp>
+#include <feldspar/learn/conditional_independence.hpp>
 #include <feldspar/learn/coordinate_ascent.hpp>
 #include <feldspar/learn/decision_tree.hpp>
 #include <feldspar/learn/distance.hpp>
 #include <feldspar/learn/dn2mn.hpp>
+#include <feldspar/learn/edges.hpp>
 #include <feldspar/learn/example_features.hpp>
 #include <feldspar/learn/feature_gain.hpp>
 #include <feldspar/learn/fit_likelihood.hpp>
@@ -122,6 +127,7 @@
 #include <feldspar/learn/generate_features.hpp>
 #include <feldspar/learn/grafting.hpp>
 #include <feldspar/learn/grafting_fit.hpp>
+#include <feldspar/learn/grow_shrink.hpp>
 #include <feldspar/learn/introduction.hpp>
 #include <feldspar/learn/l1_logistic.hpp>
 #include <feldspar/learn/l1_neighborhood.hpp>

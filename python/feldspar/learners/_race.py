@@ -129,7 +129,12 @@ class Contender:
 
 
 def leader(contenders: Sequence[Contender]) -> Contender:
-    """Return the best as things stand; of equals, the first."""
+    """Return the best as things stand; of equals, the first.
+
+    Without rows to choose by there is one setting, and the last network is what it comes to.
+    """
+    if all(c.valid_pll is None for c in contenders):
+        return contenders[-1]
     return max(contenders, key=lambda c: -math.inf if c.valid_pll is None else c.valid_pll)
 
 

@@ -21,7 +21,7 @@ from feldspar.missing import MissingValuesWarning, complete_rows, gaps, is_compl
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
-from feldspar.weights import PseudoLikelihood, WeightRun, is_interrupted
+from feldspar.weights import PseudoLikelihood, WeightRun, fit_path, is_interrupted
 
 # The part of the training rows that choices are made by where there are no validation rows.
 _HELD_OUT = 0.1
@@ -227,6 +227,39 @@ class Search:
                 path.append(contender)
         return [tried[i].network for i in sorted(tried)]
 
+    def select_features(
+        self,
+        features: FeatureSet,
+        params: dict[str, Any],
+        settings: WeightSettings,
+        *,
+        l1: Sequence[float],
+        initial_weights: npt.ArrayLike | None = None,
+    ) -> list[MarkovNetwork]:
+        """Learn weights under L1 penalties, one with each prior; return the networks.
+
+        Features that are left without weight are dropped from them. All weights are learned to the
+        end.
+        """
+        with self.clock.stage("weights"):
+            likelihood = PseudoLikelihood._of_core(features, self.data.for_weights, settings.n_jobs)
+            networks = fit_path(
+                likelihood,
+                prior_sd=settings.prior_sd,
+                l1=l1,
+                initial_weights=initial_weights,
+                max_iterations=settings.max_iterations,
+                tolerance=settings.tolerance,
+                time_limit=self.clock.seconds_left,
+                verbose=settings.verbose,
+            )
+            networks = [network.without_zeros() for network in networks]
+            for network in networks:
+                self.offer(network, params, n_jobs=settings.n_jobs)
+        if any(map(is_interrupted, networks)):
+            raise KeyboardInterrupt
+        return networks
+
     def finish(self) -> None:
         """Learn the weights of all that may be the best to the end, the most promising first."""
         with self.clock.stage("weights"):
@@ -244,7 +277,8 @@ class Search:
         if report is not None and np.isnan(report.objective):  # an interruption left it no time
             return
         if report is not None:
-            params = {**params, "prior_sd": report.prior_sd}
+            penalty = {"prior_sd": report.prior_sd} | ({"l1": report.l1} if report.l1 else {})
+            params = {**params, **penalty}
         contender = Contender(None, (), params, {"stage": "weights", **params})
         contender.network = network
         valid = self.data.valid

@@ -1,23 +1,28 @@
 // Random features for GSSL: generalisations of the examples, and how often each was generated
 // (Van Haaren and Davis 2012, Algorithm 1 and the first half of Algorithm 2).
 //
-// A multiset starts with one conjunction for each distinct example. Again and again a member is
-// drawn, all equally likely; n of its l tests are dropped, n uniform in 1 ... l - 2; and the result
-// joins the multiset, so that short conjunctions, which are often generated, are often drawn.
-// Members of fewer than three tests are never drawn. A conjunction survives if the multiset holds
-// it more than `threshold` times.
+// A multiset starts with one conjunction for each distinct example, however often it occurs. Again
+// and again a member is drawn, all equally likely; n of its l tests are dropped, n uniform in
+// 1 ... l - 2; and the result joins the multiset, so that short conjunctions, which are often
+// generated, are often drawn. Members of fewer than three tests are never drawn. A conjunction
+// survives if the multiset holds it more than `threshold` times.
 //
-// Memory is bounded by the size of the multiset, not by the length of the examples: equal members
-// are one node, and a node of many tests is not written down but made again from its parent, by
-// the random numbers that made it. Cost per draw: O(tests of the result), or O(tests of the
-// example) for the few that are long.
+// Counts only grow: one run passes through all sizes, its results are those of separate runs with
+// the same seed, and what survives a smaller size or a larger threshold survives the others too.
+//
+// Memory: equal members are one node of 24 bytes (and about 10 for looking it up, 8 for each time it
+// may be drawn), with its tests as a list of 4 bytes each or as bits of the example it comes from,
+// whichever is less. Cost per draw:
+// O(tests of the member drawn) + O(tests of the example) / 32.
 //
 // Sequential, since each draw depends on those before it. The same seed gives the same features.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -56,163 +61,291 @@ namespace detail {
 // A test in one number: the variable's first value and the value added up.
 using Atom = std::uint32_t;
 
+// Asks for memory before it is needed; where the compiler has no word for that, nothing happens.
+inline void prefetch([[maybe_unused]] const void* address) noexcept {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#endif
+}
+
+// Words in chunks that never move: no copy of everything when it grows.
+class WordPool {
+ public:
+  // A place for n words in a row, below 2^20.
+  std::uint64_t allocate(std::size_t n) {
+    if (used_ + n > kChunk || chunks_.empty()) {
+      chunks_.push_back(std::make_unique_for_overwrite<std::uint32_t[]>(kChunk));
+      used_ = 0;
+    }
+    const std::uint64_t place = (chunks_.size() - 1) * kChunk + used_;
+    used_ += n;
+    return place;
+  }
+  std::uint32_t* at(std::uint64_t place) const noexcept {
+    return chunks_[place / kChunk].get() + place % kChunk;
+  }
+
+  static constexpr std::size_t kChunk = std::size_t{1} << 20;
+
+ private:
+  std::vector<std::unique_ptr<std::uint32_t[]>> chunks_;
+  std::size_t used_ = 0;
+};
+
 class GeneralizationMultiset {
  public:
   GeneralizationMultiset(const Dataset& data, InitialFeatures initial, std::uint64_t seed);
 
   std::uint64_t size() const noexcept { return size_; }
 
-  // Adds a generalisation of a random member; false if no member has three tests.
-  bool grow();
+  // Adds n generalisations of random members; false if no member has three tests.
+  bool grow(std::size_t n);
 
   // The conjunctions of at least one test that are there more than `threshold` times.
-  FeatureSet more_frequent_than(std::uint32_t threshold);
+  FeatureSet more_frequent_than(std::uint32_t threshold) const;
 
  private:
   using Node = std::uint32_t;
   static constexpr Node kNone = std::numeric_limits<Node>::max();
-  static constexpr std::size_t kWritten = 32;  // nodes of no more tests are written down
 
   struct NodeData {
-    std::uint64_t hash;
-    std::uint64_t place;   // a written node: of its first atom; another: the draw that made it
-    Node parent = kNone;   // of a node that is not written down
+    std::uint64_t place;   // of its words
+    Row example;           // the words' bits are the variables whose values in this row are tested;
+                           // kNone: the words are the atoms
     std::uint32_t length;  // number of tests
-    std::uint32_t count = 1;
+    std::uint32_t count;
+  };
+  struct Slot {
+    std::uint32_t hash = 0;
+    Node node = kNone;
   };
 
-  bool is_written(const NodeData& node) const noexcept { return node.parent == kNone; }
-  void add(std::uint64_t draw, Node parent);
-  Node find_or_insert(std::uint64_t draw, Node parent);
-  void drop_some(std::uint64_t draw, std::vector<Atom>& atoms);
-  void read(Node node, std::vector<Atom>& atoms);
+  // A generalisation that is decided on but for its tests: whose, and how many tests it loses.
+  struct Draw {
+    std::size_t parent;  // a place in drawable_
+    std::uint32_t n_dropped;
+    Row example = 0;
+    std::uint32_t hash = 0;
+    std::vector<Atom> atoms;
+  };
+
+  void draw(std::span<Draw> draws);
+  void fetch_parents(std::span<const Draw> draws) const;
+  void generalize(Draw& draw);
+  void add(std::span<const Atom> atoms, std::uint32_t hash, Row example);
+  Node find_or_insert(std::span<const Atom> atoms, std::uint32_t hash, Row example);
+  NodeData write(std::span<const Atom> atoms, Row example);
+  void read(const NodeData& node, std::vector<Atom>& atoms) const;
+  std::uint32_t hash(std::span<const Atom> atoms) const noexcept;
   void grow_table();
 
   Schema schema_;
-  std::vector<std::size_t> offsets_;
-  std::uint64_t seed_;
-  Random random_;
-  std::uint64_t size_ = 0, n_draws_ = 0;
+  std::vector<std::size_t> offsets_;      // by variable: its first atom
+  std::vector<Variable> variable_of_;     // by atom
+  std::vector<std::uint32_t> atom_hash_;  // by atom
+  std::vector<Value> codes_;              // of the examples, row by row
+  std::size_t n_bit_words_;               // of a set of variables
+  Random choices_;                        // of members, and of how many tests they lose
+  Random drops_;                          // of the tests
+  std::uint64_t size_ = 0;
   std::vector<NodeData> nodes_;
-  std::vector<Atom> written_;
+  WordPool words_;
   std::vector<Node> drawable_;  // the members of three tests or more, as often as they are there
-  std::vector<Node> table_;     // open addressing by hash, size a power of two
-  std::vector<Atom> scratch_, other_;
-  std::vector<std::pair<Node, std::uint64_t>> chain_;
+  std::vector<std::uint32_t> lengths_;  // of drawable_; ahead of it while draws are decided on
+  std::vector<Slot> table_;             // open addressing by hash, size a power of two
+  std::vector<Draw> draws_;
+  std::vector<Atom> other_;  // one to compare another with
 };
 
 inline GeneralizationMultiset::GeneralizationMultiset(const Dataset& data, InitialFeatures initial,
                                                       std::uint64_t seed)
     : schema_(data.schema()),
       offsets_(value_offsets(schema_)),
-      seed_(seed),
-      random_(seed, {"generate features", 0}) {
-  table_.assign(1024, kNone);
-  std::vector<std::vector<Value>> codes;
-  for (Variable v = 0; v < data.n_variables(); ++v) codes.push_back(data.columns().codes(v));
+      codes_(data.n_rows() * data.n_variables()),
+      n_bit_words_((data.n_variables() + 31) / 32),
+      choices_(seed, {"generate features", 0}),
+      drops_(seed, {"generate features", 1}),
+      table_(1024) {
+  for (Variable v = 0; v < data.n_variables(); ++v) {
+    variable_of_.insert(variable_of_.end(), schema_.cardinality(v), v);
+    const std::vector<Value> column = data.columns().codes(v);
+    for (Row r = 0; r < data.n_rows(); ++r) codes_[r * data.n_variables() + v] = column[r];
+  }
+  for (std::size_t atom = 0; atom < variable_of_.size(); ++atom)
+    atom_hash_.push_back(static_cast<std::uint32_t>(mix_bits(atom + 1)));
+  std::vector<Atom> atoms;
   for (Row r = 0; r < data.n_rows(); ++r) {
-    scratch_.clear();
-    for (Variable v = 0; v < data.n_variables(); ++v)
-      if (schema_.cardinality(v) > 1 && (initial == InitialFeatures::full || codes[v][r] != 0))
-        scratch_.push_back(static_cast<Atom>(offsets_[v] + codes[v][r]));
-    // Examples are written down whatever their length: what is generated is made from them.
-    if (!scratch_.empty()) add(0, kNone);
+    atoms.clear();
+    for (Variable v = 0; v < data.n_variables(); ++v) {
+      const Value code = codes_[r * data.n_variables() + v];
+      if (schema_.cardinality(v) > 1 && (initial == InitialFeatures::full || code != 0))
+        atoms.push_back(static_cast<Atom>(offsets_[v] + code));
+    }
+    if (!atoms.empty()) add(atoms, hash(atoms), r);
+    if (atoms.size() > 2) lengths_.push_back(static_cast<std::uint32_t>(atoms.size()));
   }
 }
 
-inline bool GeneralizationMultiset::grow() {
-  if (drawable_.empty()) return false;
-  const Node parent = drawable_[random_.below(drawable_.size())];
-  const std::uint64_t draw = ++n_draws_;
-  read(parent, scratch_);
-  drop_some(draw, scratch_);
-  add(draw, scratch_.size() <= kWritten ? kNone : parent);
+// Where everything lies far apart, most of the time would go into waiting for memory. How long a
+// generalisation will be is known before its tests are, and with it what can be drawn next: so a
+// block of draws is decided on first, and what they need is fetched side by side.
+inline bool GeneralizationMultiset::grow(std::size_t n) {
+  constexpr std::size_t kBlock = 32;
+  draws_.resize(kBlock);
+  for (std::size_t done = 0; done < n; done += std::min(kBlock, n - done)) {
+    if (lengths_.empty()) return false;
+    const std::span<Draw> block(draws_.data(), std::min(kBlock, n - done));
+    draw(block);
+    fetch_parents(block);
+    std::size_t added = 0;
+    const auto add_until = [&](std::size_t end) {
+      for (; added < end; ++added) add(block[added].atoms, block[added].hash, block[added].example);
+    };
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      if (block[i].parent >= drawable_.size()) add_until(i);  // the parent is of this block
+      generalize(block[i]);
+    }
+    add_until(block.size());
+  }
   return true;
 }
 
-// Keeps l - n of the l atoms, in their order. The random numbers are those of the draw alone.
-inline void GeneralizationMultiset::drop_some(std::uint64_t draw, std::vector<Atom>& atoms) {
-  Random random(seed_, {"drop tests", draw});
-  const std::size_t n_dropped = 1 + random.below(atoms.size() - 2);
-  // Selection sampling: each atom goes with the chance that makes all subsets equally likely.
-  std::size_t to_drop = n_dropped, kept = 0;
-  for (std::size_t i = 0; i < atoms.size(); ++i) {
-    if (to_drop > 0 && random.below(atoms.size() - i) < to_drop)
-      --to_drop;
-    else
-      atoms[kept++] = atoms[i];
+inline void GeneralizationMultiset::draw(std::span<Draw> draws) {
+  for (Draw& draw : draws) {
+    draw.parent = choices_.below(lengths_.size());
+    const std::uint32_t length = lengths_[draw.parent];
+    draw.n_dropped = 1 + static_cast<std::uint32_t>(choices_.below(length - 2));
+    if (length - draw.n_dropped > 2) lengths_.push_back(length - draw.n_dropped);
+    if (draw.parent < drawable_.size()) prefetch(&drawable_[draw.parent]);
   }
-  atoms.resize(kept);
 }
 
-// The conjunction in scratch_ joins the multiset.
-inline void GeneralizationMultiset::add(std::uint64_t draw, Node parent) {
-  const Node node = find_or_insert(draw, parent);
-  if (nodes_[node].length > 2) drawable_.push_back(node);
+inline void GeneralizationMultiset::fetch_parents(std::span<const Draw> draws) const {
+  for (const Draw& draw : draws)
+    if (draw.parent < drawable_.size()) prefetch(&nodes_[drawable_[draw.parent]]);
+  for (const Draw& draw : draws) {
+    if (draw.parent >= drawable_.size()) continue;
+    const NodeData& node = nodes_[drawable_[draw.parent]];
+    prefetch(words_.at(node.place));
+    if (node.example != kNone) prefetch(codes_.data() + node.example * schema_.n_variables());
+  }
+}
+
+// Keeps l - n of the parent's l atoms, in their order, by selection sampling: each atom goes with the
+// chance that makes all subsets of a size equally likely.
+inline void GeneralizationMultiset::generalize(Draw& draw) {
+  const NodeData& parent = nodes_[drawable_[draw.parent]];
+  draw.example = parent.example;
+  read(parent, draw.atoms);
+  auto to_drop = static_cast<double>(draw.n_dropped);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < draw.atoms.size(); ++i) {
+    const bool drops = drops_.uniform() * static_cast<double>(draw.atoms.size() - i) < to_drop;
+    draw.atoms[kept] = draw.atoms[i];
+    kept += !drops;
+    to_drop -= drops;
+  }
+  draw.atoms.resize(kept);
+  draw.hash = hash(draw.atoms);
+  prefetch(&table_[draw.hash & (table_.size() - 1)]);
+}
+
+// A conjunction made of tests that hold in the example joins the multiset.
+inline void GeneralizationMultiset::add(std::span<const Atom> atoms, std::uint32_t hash,
+                                        Row example) {
+  const Node node = find_or_insert(atoms, hash, example);
+  if (atoms.size() > 2) drawable_.push_back(node);
   ++size_;
 }
 
-inline GeneralizationMultiset::Node GeneralizationMultiset::find_or_insert(std::uint64_t draw,
-                                                                           Node parent) {
-  const std::uint64_t hash = hash_sequence(std::span<const Atom>(scratch_));
+inline GeneralizationMultiset::Node GeneralizationMultiset::find_or_insert(
+    std::span<const Atom> atoms, std::uint32_t hash, Row example) {
   const std::size_t mask = table_.size() - 1;
   std::size_t slot = hash & mask;
-  for (; table_[slot] != kNone; slot = (slot + 1) & mask) {
-    NodeData& found = nodes_[table_[slot]];
-    if (found.hash != hash || found.length != scratch_.size()) continue;
-    read(table_[slot], other_);
-    if (other_ != scratch_) continue;
+  for (; table_[slot].node != kNone; slot = (slot + 1) & mask) {
+    if (table_[slot].hash != hash) continue;
+    NodeData& found = nodes_[table_[slot].node];
+    if (found.length != atoms.size()) continue;
+    read(found, other_);
+    if (!std::ranges::equal(other_, atoms)) continue;
     ++found.count;
-    return table_[slot];
+    return table_[slot].node;
   }
   const auto node = static_cast<Node>(nodes_.size());
-  nodes_.push_back({hash, parent == kNone ? written_.size() : draw, parent,
-                    static_cast<std::uint32_t>(scratch_.size())});
-  if (parent == kNone) written_.insert(written_.end(), scratch_.begin(), scratch_.end());
-  table_[slot] = node;
-  if (2 * nodes_.size() > table_.size()) grow_table();
+  nodes_.push_back(write(atoms, example));
+  table_[slot] = {hash, node};
+  if (4 * nodes_.size() > 3 * table_.size()) grow_table();
   return node;
 }
 
-inline void GeneralizationMultiset::read(Node node, std::vector<Atom>& atoms) {
-  chain_.clear();
-  for (; !is_written(nodes_[node]); node = nodes_[node].parent)
-    chain_.emplace_back(node, nodes_[node].place);
-  const auto first = written_.begin() + static_cast<std::ptrdiff_t>(nodes_[node].place);
-  atoms.assign(first, first + nodes_[node].length);
-  for (std::size_t i = chain_.size(); i-- > 0;) drop_some(chain_[i].second, atoms);
+inline std::uint32_t GeneralizationMultiset::hash(std::span<const Atom> atoms) const noexcept {
+  std::uint32_t sum = 0;
+  for (const Atom atom : atoms) sum += atom_hash_[atom];
+  return static_cast<std::uint32_t>(mix_bits(sum));
+}
+
+inline GeneralizationMultiset::NodeData GeneralizationMultiset::write(std::span<const Atom> atoms,
+                                                                      Row example) {
+  const auto length = static_cast<std::uint32_t>(atoms.size());
+  if (example == kNone || length <= n_bit_words_) {
+    const std::uint64_t place = words_.allocate(length);
+    std::ranges::copy(atoms, words_.at(place));
+    return {place, kNone, length, 1};
+  }
+  const std::uint64_t place = words_.allocate(n_bit_words_);
+  std::uint32_t* bits = words_.at(place);
+  std::fill_n(bits, n_bit_words_, 0u);
+  for (const Atom atom : atoms) {
+    const Variable v = variable_of_[atom];
+    bits[v / 32] |= 1u << (v % 32);
+  }
+  return {place, example, length, 1};
+}
+
+inline void GeneralizationMultiset::read(const NodeData& node, std::vector<Atom>& atoms) const {
+  atoms.resize(node.length);
+  const std::uint32_t* words = words_.at(node.place);
+  if (node.example == kNone) {
+    std::copy_n(words, node.length, atoms.data());
+    return;
+  }
+  const Value* codes = codes_.data() + node.example * schema_.n_variables();
+  Atom* next = atoms.data();
+  for (std::size_t w = 0; w < n_bit_words_; ++w)
+    for (std::uint32_t bits = words[w]; bits != 0; bits &= bits - 1) {
+      const std::size_t v = 32 * w + static_cast<std::size_t>(std::countr_zero(bits));
+      *next++ = static_cast<Atom>(offsets_[v] + codes[v]);
+    }
 }
 
 inline void GeneralizationMultiset::grow_table() {
-  table_.assign(2 * table_.size(), kNone);
+  std::vector<Slot> smaller(2 * table_.size());
+  smaller.swap(table_);
   const std::size_t mask = table_.size() - 1;
-  for (Node node = 0; node < nodes_.size(); ++node) {
-    std::size_t slot = nodes_[node].hash & mask;
-    while (table_[slot] != kNone) slot = (slot + 1) & mask;
-    table_[slot] = node;
+  for (const Slot& one : smaller) {
+    if (one.node == kNone) continue;
+    std::size_t slot = one.hash & mask;
+    while (table_[slot].node != kNone) slot = (slot + 1) & mask;
+    table_[slot] = one;
   }
 }
 
-inline FeatureSet GeneralizationMultiset::more_frequent_than(std::uint32_t threshold) {
+inline FeatureSet GeneralizationMultiset::more_frequent_than(std::uint32_t threshold) const {
   FeatureSetBuilder builder(schema_);
-  std::vector<Atom> atoms;
-  std::vector<Variable> variables;
-  std::vector<Value> values;
+  std::vector<Test> tests;
   for (Variable v = 0; v < schema_.n_variables(); ++v)
     for (Value value = 1; value < schema_.cardinality(v); ++value)
       builder.add({&v, 1}, {&value, 1});
-  for (Node node = 0; node < nodes_.size(); ++node) {
-    if (nodes_[node].count <= threshold) continue;
+  std::vector<Atom> atoms;
+  for (const NodeData& node : nodes_) {
+    if (node.count <= threshold) continue;
     read(node, atoms);
-    variables.clear();
-    values.clear();
+    tests.clear();
     for (const Atom atom : atoms) {
-      const auto v =
-          static_cast<Variable>(std::ranges::upper_bound(offsets_, atom) - offsets_.begin() - 1);
-      variables.push_back(v);
-      values.push_back(static_cast<Value>(atom - offsets_[v]));
+      const Variable v = variable_of_[atom];
+      tests.push_back({v, static_cast<ValueSetId>(atom - offsets_[v])});  // {a} has number a
     }
-    builder.add(variables, values);
+    builder.add_canonical(tests);
   }
   return std::move(builder).finish();
 }
@@ -233,8 +366,7 @@ inline std::vector<std::vector<FeatureSet>> generate_features(const Dataset& dat
       execution.poll_or_throw();
       execution.report({"features", static_cast<double>(multiset.size()),
                         static_cast<double>(options.sizes.back()), 0});
-      const std::uint64_t pause = std::min(size, multiset.size() + kBetweenLooks);
-      while (can_grow && multiset.size() < pause) can_grow = multiset.grow();
+      can_grow = multiset.grow(std::min(size - multiset.size(), kBetweenLooks));
     }
     survivors.emplace_back();
     for (const std::uint32_t threshold : options.thresholds)

@@ -21,31 +21,17 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/feature/feature_set.hpp>
+#include <feldspar/learn/edges.hpp>
 #include <feldspar/learn/l1_path.hpp>
 #include <feldspar/model/markov_network.hpp>
 
 namespace feldspar {
-
-enum class EdgeRule { both, either };
-
-// "and" is both, "or" is either.
-inline EdgeRule edge_rule(std::string_view rule) {
-  require(rule == "and" || rule == "or", "rule must be 'and' or 'or', got '", rule, "'");
-  return rule == "and" ? EdgeRule::both : EdgeRule::either;
-}
-
-struct Edge {
-  Variable first, second;  // first < second
-
-  friend bool operator==(const Edge&, const Edge&) = default;
-};
 
 // The same C for all targets.
 inline std::vector<std::size_t> uniform_choice(const L1Path& path, std::size_t c) {
@@ -73,8 +59,7 @@ inline std::vector<Edge> neighborhood_edges(const L1Path& path, std::span<const 
   std::vector<Edge> edges;
   for (Variable i = 0; i < n; ++i)
     for (Variable j = i + 1; j < n; ++j) {
-      const bool one = linked[i * n + j], other = linked[j * n + i];
-      if (rule == EdgeRule::both ? one && other : one || other) edges.push_back({i, j});
+      if (joins(rule, linked[i * n + j], linked[j * n + i])) edges.push_back({i, j});
     }
   return edges;
 }

@@ -56,7 +56,7 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
         help=f"{summaries}.",
     )
     @click.option("--weights", metavar="COLUMN", help="The column that holds the rows' weights.")
-    @click.option("--seed", type=int, default=0, show_default=True, help="For rows held out.")
+    @click.option("--seed", type=int, default=0, show_default=True, help="For what is random.")
     @click.option("--n-jobs", type=int, help="Threads. The result does not depend on it.")
     @common_flags
     @click.pass_context

@@ -3,11 +3,14 @@
 from feldspar.cli.methods.conjunctions import CONJUNCTIONS
 from feldspar.cli.methods.estimators import (
     BLM_METHOD,
+    BUSL_METHOD,
     DN2MN_METHOD,
     DTBLM_METHOD,
     DTL1_METHOD,
     DTSL_METHOD,
     GRAFTING_METHOD,
+    GSSL_METHOD,
+    INDEPENDENT_METHOD,
     L1_METHOD,
     TOPDOWN_METHOD,
 )
@@ -25,4 +28,7 @@ METHODS: tuple[Method, ...] = (
     BLM_METHOD,
     DTBLM_METHOD,
     TOPDOWN_METHOD,
+    GSSL_METHOD,
+    BUSL_METHOD,
+    INDEPENDENT_METHOD,
 )

@@ -122,8 +122,9 @@ _ALPHA = click.Option(
     ["--alpha"],
     type=click.FloatRange(min=0),
     multiple=True,
-    help=f"What a test of a feature costs, in log-likelihood; larger is simpler. {_SEVERAL}  "
-    "[blm: 30, 10, 3, 1; others: 10, 3, 1, 0.3]",
+    help="What a test of a feature costs, in log-likelihood; larger is simpler. Of busl: the level "
+    f"of its tests of independence. {_SEVERAL}  [blm: 30, 10, 3, 1; dtblm, topdown: 10, 3, 1, 0.3; "
+    "busl: 0.05, 0.01, 0.001]",
 )
 _RELEARN_EVERY = click.Option(
     ["--relearn-every"],
@@ -134,7 +135,9 @@ _RELEARN_EVERY = click.Option(
 _INITIAL = click.Option(
     ["--initial"],
     type=click.Choice(["positive", "full"]),
-    help="What an example becomes at first: its values other than the first, or all.  [positive]",
+    multiple=True,
+    help="What an example becomes at first: its values other than the first, or all. For gssl, "
+    "given twice: both are tried.  [blm: positive; gssl: both]",
 )
 _NEIGHBORS = click.Option(
     ["--neighbors"],
@@ -198,6 +201,30 @@ _GRAFTING = (
     _MAX_TABLE_ENTRIES,
     _N_STATES,
 )
+_N_GENERATED = click.Option(
+    ["--n-generated"],
+    type=click.IntRange(min=1),
+    multiple=True,
+    help=f"How many conjunctions to generate. {_SEVERAL}  [0.5, 1, 2 and 5 million]",
+)
+_THRESHOLD = click.Option(
+    ["--threshold"],
+    type=click.IntRange(min=0),
+    multiple=True,
+    help=f"A conjunction generated more often is a feature. {_SEVERAL}  [1, 2, 5]",
+)
+_TUNING = click.Option(
+    ["--tuning"],
+    type=click.Choice(["staged", "grid"]),
+    help="Whether penalties are tried for the best feature set or for all.  [staged]",
+)
+_MIN_GAIN = click.Option(
+    ["--min-gain"], type=_POSITIVE, help="What a feature must add to the log-likelihood.  [3]"
+)
+_MAX_LENGTH = click.Option(
+    ["--max-length"], type=click.IntRange(min=2), help="Most variables in a feature.  [busl: 3]"
+)
+_TEST = click.Option(["--test"], type=click.Choice(["g", "chi2"]), help="Of independence.  [g]")
 _TREES = (_KAPPA, _MIN_LEAF_WEIGHT, _LEAF_PRIOR)
 _BOTTOM_UP = (
     _ALPHA,
@@ -272,6 +299,24 @@ def _learn_dtl1(task: Task, options: Mapping[str, Any]) -> Learned:
     return _learned(DTL1(dtsl=dtsl, l1=l1, **_split(options, _COMMON)), task)
 
 
+def _learn_gssl(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import GSSL
+
+    return _learned(GSSL(**options), task)
+
+
+def _learn_busl(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import BUSL
+
+    return _learned(BUSL(**options), task)
+
+
+def _learn_independent(task: Task, options: Mapping[str, Any]) -> Learned:
+    from feldspar.learners import Independent
+
+    return _learned(Independent(**options), task)
+
+
 def _learn_dn2mn(task: Task, options: Mapping[str, Any]) -> Learned:
     from feldspar.learners import DN2MN
 
@@ -287,6 +332,11 @@ def _learn_grafting(task: Task, options: Mapping[str, Any]) -> Learned:
 def _learn_blm(task: Task, options: Mapping[str, Any]) -> Learned:
     from feldspar.learners import BLM
 
+    initial = options.get("initial")
+    if initial is not None and not isinstance(initial, str):
+        if len(initial) != 1:
+            raise click.UsageError("--method blm takes one --initial.")
+        options = {**options, "initial": initial[0]}
     return _learned(BLM(**options), task)
 
 
@@ -352,4 +402,22 @@ TOPDOWN_METHOD = Method(
     summary="conjunctions of features, added as they gain",
     options=(_ALPHA, _ADDITIONS, *_COMMON),
     learn=_learn_topdown,
+)
+GSSL_METHOD = Method(
+    name="gssl",
+    summary="random conjunctions, selected by an L1 penalty",
+    options=(_N_GENERATED, _THRESHOLD, _INITIAL, _TUNING, L1, *_COMMON),
+    learn=_learn_gssl,
+)
+BUSL_METHOD = Method(
+    name="busl",
+    summary="tests of independence, then conjunctions by gain",
+    options=(_ALPHA, _RULE, _MIN_GAIN, _MAX_LENGTH, _TEST, *_COMMON),
+    learn=_learn_busl,
+)
+INDEPENDENT_METHOD = Method(
+    name="independent",
+    summary="no structure: a baseline",
+    options=_COMMON,
+    learn=_learn_independent,
 )

@@ -23,15 +23,15 @@ PRIOR_SD = click.Option(
     metavar="FLOAT|none",
     multiple=True,
     help="Standard deviation of the Gaussian prior on the weights, or none. "
-    "Given several times: all are tried.  [conjunctions, blm, topdown: 1; dtblm: that of its dtsl; "
-    "grafting: 10; others: 100, 10, 1, 0.1]",
+    "Given several times: all are tried.  [conjunctions, blm, topdown, busl: 1; dtblm: that of its "
+    "dtsl; grafting: 10; gssl: 0.1, 0.5, 1; others: 100, 10, 1, 0.1]",
 )
 L1 = click.Option(
     ["--l1"],
     type=click.FloatRange(min=0),
     multiple=True,
     help="Strength of the L1 penalty on the weights. Given several times: all are tried.  "
-    "[conjunctions: 0; grafting: the square root of the rows times 1 to 0.05]",
+    "[conjunctions: 0; gssl: 1, 5, 10; grafting: the square root of the rows times 1 to 0.05]",
 )
 MAX_ITERATIONS = click.Option(
     ["--max-iterations"],
