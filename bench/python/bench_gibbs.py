@@ -4,7 +4,7 @@ Models are learned here, outside the timed part: trees' leaf features with weigh
 features a leaf) and flat features of a converted dependency network (DN2MN). For each, printed:
 
 - chain: milliseconds for one chain of 1,100 sweeps over one quarter of the variables of one test
-  row, the others observed: processor time of one thread, conditioning the model on the row too.
+  row, the others observed: processor time of one thread, putting the evidence in included.
   Rows are distinct (those with equal evidence would share their chains), the 10 chains of a row run
   side by side. Variables that the evidence makes independent of all others need no sampling for
   Rao-Blackwell averages and are skipped; "all" visits them too (counts of values instead).

@@ -9,6 +9,8 @@
 
 #include "support/random_models.hpp"
 
+namespace test_evidence_rows {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -58,3 +60,5 @@ TEST_CASE("sections have at most 64 rows, and all distinct rows are in one") {
   }
   CHECK(seen.size() == rows.n_distinct());
 }
+
+}  // namespace test_evidence_rows

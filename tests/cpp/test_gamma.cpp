@@ -7,6 +7,8 @@
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/gamma.hpp>
 
+namespace test_gamma {
+
 using namespace feldspar;
 
 TEST_CASE("the tail of the gamma distribution is SciPy's") {
@@ -36,3 +38,5 @@ TEST_CASE("closed forms: exponential, normal and Poisson tails") {
   CHECK_THROWS_AS(gamma_tail(0.0, 1.0), InvalidInput);
   CHECK_THROWS_AS(gamma_tail(1.0, -1.0), InvalidInput);
 }
+
+}  // namespace test_gamma

@@ -23,6 +23,8 @@
 #include "support/random_models.hpp"
 #include "support/stop_after.hpp"
 
+namespace test_grow_shrink {
+
 using namespace feldspar;
 using namespace feldspar::testing;
 
@@ -293,3 +295,5 @@ TEST_CASE("bad options are refused, and a stop leaves nothing behind") {
   StopAfter monitor(0);
   CHECK_THROWS_AS(grow_shrink(data, {}, {.n_threads = 1, .monitor = &monitor}), Interrupted);
 }
+
+}  // namespace test_grow_shrink
