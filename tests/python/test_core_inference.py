@@ -217,10 +217,13 @@ def test_progress_counts_rows(method: str) -> None:
 
 
 def test_an_interrupt_raises() -> None:
-    """Send SIGINT at the first report, the way Ctrl-C comes: from outside."""
+    """Send SIGINT at the first report, the way Ctrl-C comes: from outside, and once."""
+    sent: list[threading.Thread] = []
 
     def interrupt(*_: object) -> None:
-        threading.Thread(target=signal.raise_signal, args=[signal.SIGINT]).start()
+        if not sent:
+            sent.append(threading.Thread(target=signal.raise_signal, args=[signal.SIGINT]))
+            sent[0].start()
 
     network = grid(8, 8)
     rng = np.random.default_rng(0)

@@ -18,11 +18,10 @@ _ORDER = click.Option(
     type=click.IntRange(min=1),
     help="Most variables in a feature.  [conjunctions: 2]",
 )
-_MIN_SUPPORT = click.Option(
+MIN_SUPPORT = click.Option(
     ["--min-support"],
     type=click.FloatRange(min=0),
-    help="Least number of training rows on which a feature of two or more variables holds.  "
-    "[conjunctions: 10]",
+    help="Least number of training rows on which a feature of two or more variables holds.  [10]",
 )
 
 
@@ -55,6 +54,6 @@ def _learn(task: Task, options: Mapping[str, Any]) -> Learned:
 CONJUNCTIONS = Method(
     name="conjunctions",
     summary="all conjunctions of non-zero values up to an order",
-    options=(_ORDER, _MIN_SUPPORT, PRIOR_SD, L1, MAX_ITERATIONS, TOLERANCE, TIME_LIMIT),
+    options=(_ORDER, MIN_SUPPORT, PRIOR_SD, L1, MAX_ITERATIONS, TOLERANCE, TIME_LIMIT),
     learn=_learn,
 )

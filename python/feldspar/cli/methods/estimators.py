@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from feldspar.cli.methods.conjunctions import MIN_SUPPORT
 from feldspar.cli.methods.method import Learned, Method, Task
 from feldspar.cli.methods.penalties import L1, MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
 from feldspar.missing import complete_rows
@@ -225,6 +226,23 @@ _MAX_LENGTH = click.Option(
     ["--max-length"], type=click.IntRange(min=2), help="Most variables in a feature.  [busl: 3]"
 )
 _TEST = click.Option(["--test"], type=click.Choice(["g", "chi2"]), help="Of independence.  [g]")
+_MIN_WEIGHT_PER_DEGREE = click.Option(
+    ["--min-weight-per-degree"],
+    type=_POSITIVE,
+    help="Rows that a test of independence needs for each degree of freedom.  [5]",
+)
+_MAX_BLANKET = click.Option(
+    ["--max-blanket"], type=click.IntRange(min=1), help="Most variables in a blanket.  [20]"
+)
+_MAX_ADDITIONS = click.Option(
+    ["--max-additions"], type=click.IntRange(min=1), help="Most features added at once.  [100]"
+)
+_EXHAUSTIVE = click.Option(
+    ["--exhaustive"],
+    is_flag=True,
+    default=None,
+    help="Learn the weights of all settings to the end, also of those that cannot win.",
+)
 _TREES = (_KAPPA, _MIN_LEAF_WEIGHT, _LEAF_PRIOR)
 _BOTTOM_UP = (
     _ALPHA,
@@ -296,7 +314,7 @@ def _learn_dtl1(task: Task, options: Mapping[str, Any]) -> Learned:
     trees = _split(_coded(options, task), (*_TREES, _CONVERSION, _ZERO_VALUES))
     dtsl = DTSL(**trees, **shared)
     l1 = L1Neighborhood(**_split(options, _L1), **shared)
-    return _learned(DTL1(dtsl=dtsl, l1=l1, **_split(options, _COMMON)), task)
+    return _learned(DTL1(dtsl=dtsl, l1=l1, **_split(options, (_EXHAUSTIVE, *_COMMON))), task)
 
 
 def _learn_gssl(task: Task, options: Mapping[str, Any]) -> Learned:
@@ -358,25 +376,25 @@ def _learn_topdown(task: Task, options: Mapping[str, Any]) -> Learned:
 DTSL_METHOD = Method(
     name="dtsl",
     summary="features from decision trees",
-    options=(*_TREES, _CONVERSION, _ZERO_VALUES, *_COMMON),
+    options=(*_TREES, _CONVERSION, _ZERO_VALUES, _EXHAUSTIVE, *_COMMON),
     learn=_learn_dtsl,
 )
 L1_METHOD = Method(
     name="l1",
     summary="pairs found by L1 logistic regression",
-    options=(*_L1, *_COMMON),
+    options=(*_L1, _EXHAUSTIVE, *_COMMON),
     learn=_learn_l1,
 )
 DTL1_METHOD = Method(
     name="dtl1",
     summary="dtsl and l1 together",
-    options=(*_TREES, _CONVERSION, _ZERO_VALUES, *_L1, *_COMMON),
+    options=(*_TREES, _CONVERSION, _ZERO_VALUES, *_L1, _EXHAUSTIVE, *_COMMON),
     learn=_learn_dtl1,
 )
 DN2MN_METHOD = Method(
     name="dn2mn",
     summary="trees or regressions converted in closed form",
-    options=(_CPD, *_TREES, _C, _SOLVER, _ORDERS, _BASE, _RELEARN, *_COMMON),
+    options=(_CPD, *_TREES, _C, _SOLVER, _ORDERS, _BASE, _RELEARN, _EXHAUSTIVE, *_COMMON),
     learn=_learn_dn2mn,
 )
 GRAFTING_METHOD = Method(
@@ -412,7 +430,18 @@ GSSL_METHOD = Method(
 BUSL_METHOD = Method(
     name="busl",
     summary="tests of independence, then conjunctions by gain",
-    options=(_ALPHA, _RULE, _MIN_GAIN, _MAX_LENGTH, _TEST, *_COMMON),
+    options=(
+        _ALPHA,
+        _RULE,
+        _TEST,
+        _MIN_WEIGHT_PER_DEGREE,
+        _MAX_BLANKET,
+        _MAX_LENGTH,
+        MIN_SUPPORT,
+        _MIN_GAIN,
+        _MAX_ADDITIONS,
+        *_COMMON,
+    ),
     learn=_learn_busl,
 )
 INDEPENDENT_METHOD = Method(
