@@ -55,9 +55,9 @@ def lee2007() -> list[Experiment]:
 
     hamming = Measure("wrong edges", 0, "none")
     stopping = (
-        "L1's penalty is chosen by the PLL of held-out rows, which likes weak edges; L2 and None stop "
-        "introducing features at small gradients, which the paper does not. Wrong edges compare "
-        "accordingly."
+        "L1's penalty is chosen by the PLL of held-out rows, which likes weak edges; L2 and None "
+        "stop introducing features at small gradients, which the paper does not. Wrong edges "
+        "compare accordingly."
     )
     note = (
         "The paper does not tell the weights of its synthetic networks; ours are 0.5 to 1.5 in "
