@@ -349,7 +349,7 @@ def test_a_time_limit_in_other_questions() -> None:
         LARGE.cmll(rows, time_limit=1e-6)
     with pytest.warns(UserWarning, match="time limit"):
         filled = LARGE.impute(np.full((50, 144), -1), "gibbs", time_limit=1e-6)
-    assert filled.has_missing
+    assert (filled < 0).any()
     for question in (LARGE.marginals, LARGE.most_probable, LARGE.log_partition):
         with pytest.raises(ValueError, match="time_limit must be positive"):
             question(time_limit=0)  # type: ignore[operator]
@@ -381,13 +381,13 @@ LONG: dict[str, dict[str, Any]] = {
 
 @every_method
 def test_ctrl_c_in_the_middle_stops_soon(method: Method) -> None:
-    rows = np.full((20_000, 144), -1)
-    rows[:, ::2] = np.random.default_rng(0).integers(0, 2, (20_000, 72))
+    rows = np.full((60_000, 144), -1)  # exact inference takes a second
+    rows[:, ::2] = np.random.default_rng(0).integers(0, 2, (60_000, 72))
     for r in range(len(rows)):  # each row has a pattern of its own
         rows[r, r % 144] = -1
         rows[r, (r // 144) % 144] = -1
     started = time.perf_counter()
-    with _interrupted_after(0.3), pytest.raises(KeyboardInterrupt):
+    with _interrupted_after(0.1), pytest.raises(KeyboardInterrupt):
         LARGE.marginals(rows, method, n_jobs=2, **LONG[method])
     assert time.perf_counter() - started < 10
 

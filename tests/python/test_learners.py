@@ -166,14 +166,14 @@ def test_ctrl_c_keeps_the_best_so_far(
 ) -> None:
     from feldspar.learners._search import Search
 
-    offer, offered = Search.offer, []
+    take, offered = Search._take, []
 
-    def interrupted(self: Search, network: fs.MarkovNetwork, *args: Any, **kwargs: Any) -> None:
-        offer(self, network, *args, **kwargs)
-        offered.append(network)
+    def interrupted(self: Search, contender: Any) -> None:
+        take(self, contender)
+        offered.append(contender.network)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Search, "offer", interrupted)
+    monkeypatch.setattr(Search, "_take", interrupted)
     with pytest.warns(UserWarning, match="interrupted; the best network so far is kept"):
         fitted = _fitted(learner)
     assert len(offered) == 1
@@ -216,7 +216,11 @@ def test_only_the_network_that_is_kept_must_converge() -> None:
         learner.set_params(prior_sd=1e-3).fit(TRAIN, X_valid=VALID)
 
 
-@every_learner
+@pytest.mark.parametrize(
+    "learner",
+    [learner for learner in LEARNERS.values() if "exhaustive" in learner.get_params()],
+    ids=lambda learner: type(learner).__name__,
+)
 def test_what_is_given_up_could_not_have_won(learner: MarkovLearner) -> None:
     exhaustive = _fitted(learner, exhaustive=True)
     raced = _fitted(learner)

@@ -31,6 +31,7 @@ from feldspar.reproduce._units import (
     network_checksum,
     unit_key,
 )
+from feldspar.reproduce.catalogue.shared import number_of
 
 L1 = LearnerSpec("L1Neighborhood", {"C": 0.05, "rule": "or", "prior_sd": 1.0})
 QUICK_CMLL: Mapping[str, Any] = {"method": "gibbs", "n_chains": 1, "burn_in": 1, "n_samples": 2}
@@ -277,6 +278,16 @@ def test_a_learner_goes_on_from_its_checkpoint(
     assert values["pll"] < 0
     assert "seconds" not in values  # those before the break are not known
     assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def test_numbers_that_are_not_finite_are_missing(tmp_path: Path) -> None:
+    def infinite(unit: Unit, context: Context) -> Outcome:
+        return Outcome({"cmll": -np.inf, "trials": [{"valid_pll": np.nan}]})
+
+    runner = Runner(Store(tmp_path), kinds={"fake": infinite})
+    value = number_of(lambda row: fake("a"), "cmll")
+    with pytest.raises(MissingError, match="cmll is not finite"):
+        value(runner, Row("digits", "digits"), Options(GIBBS))
 
 
 def test_a_bug_is_not_hidden(tmp_path: Path) -> None:

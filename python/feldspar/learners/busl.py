@@ -182,7 +182,10 @@ class BUSL(MarkovLearner):
         # Every round goes on from the weights of the last, so that none is left unfinished.
         settings = replace(self._weight_settings(), prior_sd=[prior_sd], exhaustive=True)
         features = FeatureSet.conjunctions(search.data.train, order=1)
-        network = search.learn_weights(features, params, settings)[0]
+        networks = search.learn_weights(features, params, settings)
+        if not networks:  # the time is over
+            return
+        network = networks[0]
         left = np.ones(len(candidates), dtype=np.bool_)
         while left.any() and not search.clock.is_over:
             with search.clock.stage("structure"):
@@ -196,12 +199,15 @@ class BUSL(MarkovLearner):
                 start[chosen] = weights
                 left[np.flatnonzero(left)[chosen]] = False
                 features = network.features | pool.select(added)
-            network = search.learn_weights(
+            networks = search.learn_weights(
                 features,
                 params,
                 settings,
                 initial_weights=np.concatenate([network.weights, start[added]]),
-            )[0]
+            )
+            if not networks:
+                return
+            network = networks[0]
 
     def _best_additions(
         self, search: Search, network: MarkovNetwork, pool: FeatureSet, prior_sd: float | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, ClassVar
 
@@ -62,6 +62,7 @@ class TopDown(MarkovLearner):
     (True, {'alpha': 30.0, 'additions': 20, 'prior_sd': 1.0})
     """
 
+    _quick: ClassVar[Mapping[str, Any]] = {"alpha": 10.0, "additions": 20}
     _tuned: ClassVar[tuple[str, ...]] = ("alpha", "additions", "prior_sd")
 
     def __init__(

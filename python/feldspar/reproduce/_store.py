@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ class Store:
         """Write a unit's result."""
         file = self._file(unit, key)
         file.parent.mkdir(parents=True, exist_ok=True)
-        whole = {"format": _FORMAT, "key": key, **result}
+        whole = _finite({"format": _FORMAT, "key": key, **result})
         atomic_write(file, json.dumps(whole, indent=1, allow_nan=False) + "\n")
 
     def save_network(self, unit: Unit, key: str, network: MarkovNetwork) -> None:
@@ -67,3 +68,12 @@ class Store:
     def _network_file(self, unit: Unit, key: str) -> Path:
         file = self._file(unit, key)
         return self.folder / "networks" / f"{file.stem}.json.gz"
+
+
+def _finite(value: Any) -> Any:
+    """Return the same without numbers that JSON does not know: ``None`` stands for them."""
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

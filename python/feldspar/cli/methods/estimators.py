@@ -13,6 +13,13 @@ from feldspar.cli.methods.penalties import L1, MAX_ITERATIONS, PRIOR_SD, TIME_LI
 from feldspar.missing import complete_rows
 
 _COMMON = (PRIOR_SD, MAX_ITERATIONS, TOLERANCE, TIME_LIMIT)
+_EXHAUSTIVE = click.Option(
+    ["--exhaustive"],
+    is_flag=True,
+    default=None,
+    help="Learn the weights of every setting to the end, also of those that cannot be the best.",
+)
+_TUNED = (*_COMMON, _EXHAUSTIVE)
 _SEVERAL = "Given several times: all are tried."
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 
@@ -237,12 +244,6 @@ _MAX_BLANKET = click.Option(
 _MAX_ADDITIONS = click.Option(
     ["--max-additions"], type=click.IntRange(min=1), help="Most features added at once.  [100]"
 )
-_EXHAUSTIVE = click.Option(
-    ["--exhaustive"],
-    is_flag=True,
-    default=None,
-    help="Learn the weights of all settings to the end, also of those that cannot win.",
-)
 _TREES = (_KAPPA, _MIN_LEAF_WEIGHT, _LEAF_PRIOR)
 _BOTTOM_UP = (
     _ALPHA,
@@ -309,12 +310,12 @@ def _learn_l1(task: Task, options: Mapping[str, Any]) -> Learned:
 def _learn_dtl1(task: Task, options: Mapping[str, Any]) -> Learned:
     from feldspar.learners import DTL1, DTSL, L1Neighborhood
 
-    shared = {**_split(options, _COMMON)}
+    shared = {**_split(options, _TUNED)}
     shared.pop("time_limit", None)  # for all steps together
     trees = _split(_coded(options, task), (*_TREES, _CONVERSION, _ZERO_VALUES))
     dtsl = DTSL(**trees, **shared)
     l1 = L1Neighborhood(**_split(options, _L1), **shared)
-    return _learned(DTL1(dtsl=dtsl, l1=l1, **_split(options, (_EXHAUSTIVE, *_COMMON))), task)
+    return _learned(DTL1(dtsl=dtsl, l1=l1, **_split(options, _TUNED)), task)
 
 
 def _learn_gssl(task: Task, options: Mapping[str, Any]) -> Learned:
@@ -376,25 +377,25 @@ def _learn_topdown(task: Task, options: Mapping[str, Any]) -> Learned:
 DTSL_METHOD = Method(
     name="dtsl",
     summary="features from decision trees",
-    options=(*_TREES, _CONVERSION, _ZERO_VALUES, _EXHAUSTIVE, *_COMMON),
+    options=(*_TREES, _CONVERSION, _ZERO_VALUES, *_TUNED),
     learn=_learn_dtsl,
 )
 L1_METHOD = Method(
     name="l1",
     summary="pairs found by L1 logistic regression",
-    options=(*_L1, _EXHAUSTIVE, *_COMMON),
+    options=(*_L1, *_TUNED),
     learn=_learn_l1,
 )
 DTL1_METHOD = Method(
     name="dtl1",
     summary="dtsl and l1 together",
-    options=(*_TREES, _CONVERSION, _ZERO_VALUES, *_L1, _EXHAUSTIVE, *_COMMON),
+    options=(*_TREES, _CONVERSION, _ZERO_VALUES, *_L1, *_TUNED),
     learn=_learn_dtl1,
 )
 DN2MN_METHOD = Method(
     name="dn2mn",
     summary="trees or regressions converted in closed form",
-    options=(_CPD, *_TREES, _C, _SOLVER, _ORDERS, _BASE, _RELEARN, _EXHAUSTIVE, *_COMMON),
+    options=(_CPD, *_TREES, _C, _SOLVER, _ORDERS, _BASE, _RELEARN, *_TUNED),
     learn=_learn_dn2mn,
 )
 GRAFTING_METHOD = Method(

@@ -73,6 +73,8 @@ def number_at(values: Any, *path: str) -> float:
         if not isinstance(values, Mapping) or name not in values:
             raise MissingError(f"the learner does not tell {'.'.join(path)}")
         values = values[name]
+    if values is None:
+        raise MissingError(f"{path[-1]} is not finite")
     return float(values)
 
 
