@@ -311,3 +311,17 @@ def test_conjunctions_refuse_what_is_no_number(
 
 def test_conjunctions_take_numpy_integers() -> None:
     assert len(fs.FeatureSet.conjunctions([[0, 1]], order=np.int64(1))) == 2
+
+
+def test_a_selection_keeps_order_sets_and_schema() -> None:
+    schema = fs.Schema([2, 3, 2])
+    features = fs.FeatureSet(schema, [[(0, 1)], [(1, {1, 2}), (2, 0)], [(2, 1)]])
+    some = features.select(np.array([False, True, True]))
+    assert list(some) == [features[1], features[2]]
+    assert some.schema == schema
+    assert features.positions(some).tolist() == [1, 2]
+    assert some.positions(features).tolist() == [-1, 0, 1]
+    assert len(features.select(np.zeros(3, dtype=bool))) == 0
+    for wrong in ([0, 1, 2], [True, False]):
+        with pytest.raises(ValueError, match="which: expected 3 booleans"):
+            features.select(wrong)
