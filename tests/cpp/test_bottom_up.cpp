@@ -152,6 +152,44 @@ TEST_CASE("every step improves the score by definition") {
     }
 }
 
+TEST_CASE("of features that are judged at once, each change is checked after those before") {
+  // Two features say the same, since the third and the fourth variable are always 1, and together
+  // too loudly: either of them should go, but not both.
+  const Schema schema({2, 2, 2, 2});
+  const std::vector<std::int32_t> codes{0, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1};
+  const Dataset data = Dataset::merge(schema, codes, std::vector<double>{400, 50, 50, 400});
+  FeatureSetBuilder builder(schema);
+  for (const Variable third : {2u, 3u})
+    builder.add(std::vector<Variable>{0, 1, third}, std::vector<Value>{1, 1, 1});
+  const FeatureSet features = std::move(builder).finish();
+  BottomUpState start = bottom_up_start(features, std::vector<double>{4.2, 4.2});
+  start.weights[0] = start.weights[1] = -2.1;
+  start.weights[2] = start.weights[3] = 6.0;
+  BottomUpOptions options = small_options(1.0, 30);
+  options.prior_sd = 10;
+  BottomUpSearch search(data, start, options);
+  const double before = search.score();
+  search.advance(kForever);
+  CHECK(search.state().n_changes == 1);
+  CHECK(search.score() > before);
+  CHECK(finish(search).features.size() == 5);
+}
+
+TEST_CASE("features are generalised to as many examples as are asked for") {
+  const Rows rows = random_rows(45, 6, 2, 60);
+  const Dataset data = rows.dataset();
+  const BottomUpState start = example_start(data, InitialFeatures::full);
+  BottomUpOptions options = small_options(0.3, 5);
+  options.neighbors = {2};
+  BottomUpSearch search(data, start, options);
+  search.learn_weights(2, kForever);
+  const BottomUpState end = finish(search);
+  std::size_t n_shorter = 0;
+  for (auto j = static_cast<FeatureId>(end.n_fixed); j < end.features.size(); ++j)
+    n_shorter += end.features[j].size() < 6;
+  CHECK(n_shorter > 2);
+}
+
 TEST_CASE("the end is a local optimum") {
   for (const Value most : {Value{2}, Value{3}})
     for (const DistanceKind kind : {DistanceKind::value_difference, DistanceKind::hamming}) {

@@ -145,6 +145,19 @@ TEST_CASE("one addition a round is the best there is") {
   CHECK(search.features()[4][1].variable == best_pair[1]);
 }
 
+TEST_CASE("what no example shows is not added") {
+  // The first two variables are never 1 together: a negative weight would gain much.
+  const Dataset data = Dataset::merge(
+      Schema({2, 2, 2}), std::vector<std::int32_t>{1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 0, 1},
+      std::vector<double>{50, 50, 50, 50, 1});
+  TopDownSearch search(data, small_options(0.5, 4));
+  CHECK(run(search) == SearchStatus::finished);
+  for (FeatureId j = 0; j < search.features().size(); ++j) {
+    const auto tests = search.features()[j];
+    CHECK_FALSE((tests.size() > 1 && tests[0].variable == 0 && tests[1].variable == 1));
+  }
+}
+
 TEST_CASE("the number of threads changes no search from the top") {
   const Problem problem = random_problem(6, 9, 2, 3, 200, 1, 1);
   const Dataset data = problem.dataset();
