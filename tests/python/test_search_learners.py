@@ -90,6 +90,14 @@ def test_dtblm_is_never_worse_than_its_start() -> None:
     assert set(learner.best_params_) == {"dtsl", "prior_sd"}
 
 
+def test_dtblm_starts_from_what_dtsl_finds() -> None:
+    """Also where DTSL learns the weights of several settings loosely before it decides."""
+    dtsl = fs.DTSL(kappa=0.1, conversion=["prune", "nonzero"], prior_sd=[1.0, 0.1])
+    found = clone(dtsl).fit(TRAIN, X_valid=VALID).network_
+    start = fs.DTBLM(dtsl=dtsl, alpha=1.0).fit(TRAIN, X_valid=VALID).dtsl_network_
+    assert _same(start, found)
+
+
 def test_dtblm_takes_the_prior_of_its_start() -> None:
     trees = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=0.3)
     learner = fs.DTBLM(dtsl=trees, alpha=1.0, prior_sd=["dtsl", 2.0, 0.3]).fit(TRAIN, X_valid=VALID)

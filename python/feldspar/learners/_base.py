@@ -154,6 +154,20 @@ class MarkovLearner(DiscreteEstimator):
     def _search(self, search: Search) -> None:
         """Try the settings there are, offering networks to the search."""
 
+    def _search_as_part(self, search: Search, name: str) -> Search:
+        """Search as a part of another learner, which knows it by a name; return what was found.
+
+        Its trials join those of the whole. Until something else is offered, its network stands in.
+        """
+        own = Search(search.data, search.clock.part(self.time_limit))
+        try:
+            self._search(own)
+            own.finish()
+        finally:
+            search.trials += [{"learner": name, **row} for row in own.trials]
+            search.stand_in(own.network, {name: own.params})
+        return own
+
     def score(
         self, X: object, y: object = None, sample_weight: npt.ArrayLike | None = None
     ) -> float:

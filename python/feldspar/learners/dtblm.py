@@ -127,13 +127,7 @@ class DTBLM(MarkovLearner):
 
     def _search(self, search: Search) -> None:
         self._prior_sds(None)
-        trees = self._trees()
-        own = Search(search.data, search.clock.part(trees.time_limit))
-        try:
-            trees._search(own)
-        finally:
-            search.trials += [{"learner": "dtsl", **row} for row in own.trials]
-            search.stand_in(own.network, {"dtsl": own.params})
+        own = self._trees()._search_as_part(search, "dtsl")
         start = self.dtsl_network_ = own.network
         assert start is not None
         params = {"dtsl": own.params}

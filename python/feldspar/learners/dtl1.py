@@ -106,13 +106,7 @@ class DTL1(MarkovLearner):
         best: dict[str, MarkovNetwork] = {}
         params: dict[str, object] = {}
         for name, step in self._steps().items():
-            own = Search(search.data, search.clock.part(step.time_limit))
-            try:
-                step._search(own)
-                own.finish()
-            finally:
-                search.trials += [{"learner": name, **row} for row in own.trials]
-                search.stand_in(own.network, {name: own.params})
+            own = step._search_as_part(search, name)
             assert own.network is not None
             best[name] = own.network
             params[name] = own.params
