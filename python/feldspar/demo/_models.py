@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar.datasets import DataSplit
-from feldspar.learners import DN2MN, DTL1, DTSL, L1Neighborhood
+from feldspar.learners import DN2MN, DTL1, DTSL, Independent, L1Neighborhood
 from feldspar.network import MarkovNetwork
 from feldspar.report import Comparison, compare_learners
 from feldspar.report.comparison import Learner, Report
@@ -36,7 +36,7 @@ def default_plans() -> tuple[Plan, ...]:
     pairs = L1Neighborhood(C=[0.1, 0.3], rule="and", prior_sd=[1.0, 0.5], tolerance=_TOLERANCE)
     both = DTL1(dtsl=trees, l1=pairs, prior_sd=[1.0, 0.5, 0.3], tolerance=_TOLERANCE)
     return (
-        Plan("independent", L1Neighborhood(C=1e-9, rule="or", prior_sd=1.0)),
+        Plan("independent", Independent(prior_sd=1.0)),
         Plan("closed form (DN2MN)", DN2MN(kappa=[0.01, 0.1])),
         Plan("pairs (L1)", pairs),
         Plan("trees (DTSL)", trees),
