@@ -53,14 +53,7 @@ class BLM(MarkovLearner):
         goes on from it, and ends as if it had never been broken off.
     checkpoint_every : float
         Seconds between two writes of it.
-    max_iterations, tolerance : int, float
-        Of learning the weights of what was found, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds; when they are over, the best network so far is kept.
-    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
-        For rows held out; nothing else is random.
-    n_jobs, verbose, on_interrupt
-        As in :class:`feldspar.DTSL`.
+    ...
 
     References
     ----------

@@ -57,12 +57,7 @@ class BUSL(MarkovLearner):
         Most variables in a blanket.
     max_additions : int
         How many features are added between two relearnings of all weights.
-    max_iterations, tolerance : int, float
-        Of weight learning, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds; when they are over, the best network so far is kept.
-    random_state, n_jobs, verbose, on_interrupt
-        As in :class:`feldspar.DTSL`; nothing but the choice of rows held out is random.
+    ...
 
     Attributes
     ----------

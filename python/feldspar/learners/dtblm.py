@@ -39,12 +39,7 @@ class DTBLM(MarkovLearner):
         chose. The search is run for each.
     neighbors, distance, power, checkpoint, checkpoint_every
         As in :class:`feldspar.BLM`. A checkpoint holds the search; DTSL is learned again.
-    max_iterations, tolerance : int, float
-        Of learning the weights of what was found, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds for both steps together; the limit of ``dtsl`` holds besides.
-    random_state, n_jobs, verbose, on_interrupt
-        As in :class:`feldspar.DTSL`; they hold for both steps.
+    ...
 
     Attributes
     ----------

@@ -105,18 +105,7 @@ class Grafting(MarkovLearner):
         Of exact inference; where more are needed the run ends.
     n_states : int
         Gibbs samples for one estimate.
-    max_iterations, tolerance : int, float
-        Of weight learning, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds; when they are over, the best network so far is kept.
-    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
-        For rows held out and Gibbs samples.
-    n_jobs : int, optional
-        Threads. The result does not depend on it.
-    verbose : bool
-        Show progress on a terminal.
-    on_interrupt : {"return", "raise"}
-        What Ctrl-C does: keep the best network so far, or raise.
+    ...
 
     Attributes
     ----------

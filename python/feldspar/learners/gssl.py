@@ -53,19 +53,7 @@ class GSSL(MarkovLearner):
         Which settings are tried. ``"grid"``: all combinations, as in the paper. ``"staged"``: each
         feature set (``n_generated``, ``threshold``, ``initial``) with the middle values of
         ``prior_sd`` and ``l1``; then all penalties for the best of the feature sets.
-    max_iterations, tolerance : int, float
-        Of weight learning, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds; when they are over, the best network so far is kept. Generation, a matter of
-        seconds, is always finished.
-    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
-        For generation, and for rows held out.
-    n_jobs : int, optional
-        Threads. The result does not depend on it.
-    verbose : bool
-        Show progress on a terminal.
-    on_interrupt : {"return", "raise"}
-        What Ctrl-C does: keep the best network so far, or raise.
+    ...
 
     Notes
     -----

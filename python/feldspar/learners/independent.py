@@ -23,10 +23,7 @@ class Independent(MarkovLearner):
     prior_sd : float, None or sequence of them
         Standard deviation of the Gaussian prior on each weight; ``None`` for no prior, and then
         the probabilities are the relative frequencies.
-    max_iterations, tolerance : int, float
-        Of weight learning, as in :func:`feldspar.learn_weights`.
-    time_limit, random_state, n_jobs, verbose, on_interrupt
-        As in :class:`feldspar.DTSL`.
+    ...
 
     Examples
     --------

@@ -37,14 +37,7 @@ class TopDown(MarkovLearner):
         network with those added before it.
     prior_sd : float, None or sequence of them
         Standard deviation of the Gaussian prior on each weight, in the search and after it.
-    max_iterations, tolerance : int, float
-        Of learning the weights, as in :func:`feldspar.learn_weights`.
-    time_limit : float, optional
-        Seconds; when they are over, the best network so far is kept.
-    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
-        For rows held out; nothing else is random.
-    n_jobs, verbose, on_interrupt
-        As in :class:`feldspar.DTSL`.
+    ...
 
     References
     ----------
