@@ -149,7 +149,11 @@ def _values(name: str, column: Column) -> Sequence[Label | None]:
         )
     null = column.is_null().to_list()
     pairs = zip(column.to_list(), null, strict=True)
-    return [None if is_null else value for value, is_null in pairs]
+    # Sparse columns give numbers of NumPy.
+    return [
+        None if is_null else value.item() if isinstance(value, np.generic) else value
+        for value, is_null in pairs
+    ]
 
 
 def _integral_values(name: str, column: Column) -> list[Label | None]:

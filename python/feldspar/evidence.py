@@ -61,6 +61,11 @@ class Evidence:
             return cls._single(schema, {})
         if isinstance(evidence, Mapping):
             return cls._single(schema, evidence)
+        if hasattr(evidence, "items") and getattr(evidence, "ndim", 0) == 1:  # a row of pandas
+            return cls._single(schema, dict(evidence.items()))
+        if isinstance(evidence, np.ndarray) and evidence.ndim == 1 and evidence.dtype.kind in "iu":
+            many = cls.of(schema, evidence[np.newaxis])  # codes, as in an array of many rows
+            return cls(schema, many.codes, None, is_single=True)
         if _is_row(evidence):
             row = list(evidence)  # type: ignore[call-overload]
             if len(row) != len(schema):
@@ -89,6 +94,8 @@ class Evidence:
             if v in seen:
                 raise ValueError(f"evidence: {schema.names[v]!r} is given twice")
             seen.add(v)
+            if _is_missing(observation):
+                continue
             if isinstance(observation, Mapping | list | tuple | np.ndarray):
                 if soft is None:
                     soft = np.zeros((1, sum(schema.cardinalities)))
@@ -126,11 +133,15 @@ def _is_row(evidence: object) -> bool:
     return False
 
 
-def _is_unknown(value: object) -> bool:
-    if value is None:
+def _is_missing(value: object) -> bool:
+    if value is None or type(value).__name__ == "NAType":  # that of pandas
         return True
-    if isinstance(value, float | np.floating):
-        return bool(np.isnan(value))
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def _is_unknown(value: object) -> bool:
+    if _is_missing(value):
+        return True
     return isinstance(value, int | np.integer) and value == UNKNOWN
 
 

@@ -89,7 +89,7 @@ def _graph_title(drawn: int, n_edges: int, shown: int, n_variables: int) -> str:
     which = f"{n_edges} edges" if drawn == n_edges else f"the {drawn} strongest of {n_edges} edges"
     left_out = n_variables - shown
     if drawn == n_edges:
-        return f"{which}; {left_out} variables without any left out" if left_out else which
+        return f"{which}; {left_out} unconnected variables not shown" if left_out else which
     return f"{which}; {shown} of {n_variables} variables"
 
 
@@ -111,7 +111,7 @@ def _graph_legend(ax: Axes, edges: Sequence[tuple[str, str, float, int]], strong
         return
     ax.legend(
         handles=lines,
-        title=f"strongest: {strongest:.2g}",
+        title=f"widest edge: strength {strongest:.2g}",
         fontsize=8,
         title_fontsize=8,
         loc="lower center",
@@ -237,7 +237,15 @@ def draw_frequencies(
     return ax
 
 
-_NO_SETTINGS = {"stage", "valid_pll", "n_features", "seconds", "status", "iterations"}
+_NO_SETTINGS = {
+    "stage",
+    "valid_pll",
+    "n_features",
+    "seconds",
+    "status",
+    "iterations",
+    "evaluations",
+}
 
 
 def _settings(trial: Mapping[str, Any]) -> str:

@@ -193,8 +193,10 @@ TEST_CASE("methods by name, and automatic by width") {
   CHECK(make_expectation_engine(dense, options)->method() == "exact");
   options.automatic_table_entries = 512;
   CHECK(make_expectation_engine(dense, options)->method() == "bp");
+  options.automatic_table_entries = 1e9;
+  options.max_table_entries = 512;  // nor is what exact inference refuses chosen
+  CHECK(make_expectation_engine(dense, options)->method() == "bp");
   options.method = ExpectationMethod::exact;
-  options.max_table_entries = 512;
   CHECK_THROWS_WITH_AS(make_expectation_engine(dense, options),
                        doctest::Contains("max_table_entries is 512"), InvalidInput);
 }

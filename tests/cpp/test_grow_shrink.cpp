@@ -292,6 +292,11 @@ TEST_CASE("bad options are refused, and a stop leaves nothing behind") {
   CHECK_THROWS_AS(edge_rule("xor"), InvalidInput);
   CHECK_THROWS_AS(clique_conjunctions(data, std::vector<Edge>{{0, 3}}, {}), InvalidInput);
   CHECK_THROWS_AS(clique_conjunctions(data, {}, {.max_length = 1}), InvalidInput);
+  const MarkovNetwork other(FeatureSetBuilder(Schema({2, 2})).finish(), {});
+  const FeatureSet none = clique_conjunctions(data, {}, {});
+  CHECK_THROWS_AS(best_additions(data, other, none, {}), InvalidInput);
+  const MarkovNetwork empty(FeatureSetBuilder(data.schema()).finish(), {});
+  CHECK_THROWS_AS(best_additions(data, empty, none, {.prior_sd = 1e-200}), InvalidInput);
   StopAfter monitor(0);
   CHECK_THROWS_AS(grow_shrink(data, {}, {.n_threads = 1, .monitor = &monitor}), Interrupted);
 }

@@ -86,6 +86,18 @@ TEST_CASE("what inference does not answer is not a number") {
   CHECK(std::isnan(gradient[0]));
 }
 
+TEST_CASE("features of another schema and wrong sizes are refused") {
+  const Problem problem = random_problem(3, 4, 2, 2, 20, 6, 2);
+  const Problem other = random_problem(3, 5, 2, 3, 20, 6, 2);
+  const auto none = [](auto, std::span<double>, const Execution&) { return 0.0; };
+  CHECK_THROWS_AS(Likelihood(other.features, problem.dataset(), none), InvalidInput);
+  Likelihood likelihood(problem.features, problem.dataset(), none);
+  std::vector<double> gradient(problem.weights.size());
+  CHECK_THROWS_AS(likelihood.value_and_gradient(std::vector<double>(1), gradient), InvalidInput);
+  gradient.pop_back();
+  CHECK_THROWS_AS(likelihood.value_and_gradient(problem.weights, gradient), InvalidInput);
+}
+
 TEST_CASE("maximum likelihood matches the counts; penalties as they say") {
   const Problem problem = random_problem(4, 7, 2, 3, 300, 25, 2);
   const Dataset data = problem.dataset();

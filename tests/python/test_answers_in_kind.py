@@ -117,3 +117,30 @@ def test_answers_speak_names_and_labels(network: fs.MarkovNetwork) -> None:
     with pytest.raises(ValueError, match="variable 'town' has no value 'Rom': expected Bern, Ulm"):
         found.probability("town", "Rom")
     assert set(network.to_networkx()) == {"level", "sick", "visits", "town"}
+
+
+def test_one_row_and_many_rows_of_codes_mean_the_same() -> None:
+    """Labels 1 ... 3 have codes 0 ... 2: a row of an array has codes, as the array has."""
+    frame = pd.DataFrame({"a": [1, 2, 3, 3, 1, 2] * 5, "b": [1, 2, 3, 3, 1, 1] * 5})
+    network = fs.DTSL(kappa=1.0, conversion="prune", prior_sd=1.0, min_leaf_weight=1).fit(frame)
+    rows = np.array([[2, -1]])
+    one = network.network_.marginals(rows[0])["b"]
+    np.testing.assert_array_equal(one, network.network_.marginals(rows)["b"][0])
+    np.testing.assert_array_equal(one, network.network_.marginals({"a": 3})["b"])
+
+
+def test_rows_of_pandas_are_evidence() -> None:
+    frame = complete()
+    network = fs.L1Neighborhood(C=1.0, rule="or", prior_sd=1.0).fit(frame).network_
+    row = with_holes(frame).iloc[0]
+    expected = network.marginals(
+        {"sick": row["sick"], "visits": row["visits"], "town": row["town"]}
+    )
+    for evidence in (row, row.to_dict(), {**row.to_dict(), "level": np.nan}):
+        np.testing.assert_array_equal(network.marginals(evidence)["level"], expected["level"])
+
+
+def test_sparse_columns() -> None:
+    dense = pd.DataFrame({"a": [0, 1, 1, 0], "b": [1, 0, 1, 0]})
+    sparse = dense.astype(pd.SparseDtype("int64", 0))
+    assert fs.Table.from_frame(sparse) == fs.Table.from_frame(dense)

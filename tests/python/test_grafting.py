@@ -144,6 +144,25 @@ def test_without_l1_features_stay() -> None:
     assert limited.certificate_.violation > 0
 
 
+def test_no_room_for_more_features_is_no_reason_for_other_weights() -> None:
+    limited = fs.Grafting(l1=5.0, prior_sd=None, max_features=3).fit(CHAIN)
+    assert limited.stop_ == "max_features"
+    assert limited.network_.training_.l1 == limited.certificate_.threshold == 5.0
+    pairs = [f for f in limited.network_.features if len(f) > 1]
+    alone = fs.Grafting(l1=5.0, prior_sd=None, features=pairs).fit(CHAIN)
+    assert alone.network_.features == limited.network_.features
+    np.testing.assert_allclose(limited.network_.weights, alone.network_.weights, atol=1e-3)
+
+
+def test_a_time_limit_counts_sampling_too() -> None:
+    pairs = fs.FeatureSet.conjunctions(CHAIN, order=2)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        network = fs.learn_weights(
+            pairs, CHAIN, objective="likelihood", inference="gibbs", time_limit=1e-3
+        )
+    assert network.training_.status == "time_limit"
+
+
 def test_weights_learned_anew_are_those_of_the_pseudo_likelihood() -> None:
     valid = _chain(300, 8, seed=9)
     learner = fs.Grafting(l1=[40.0, 10.0], relearn=True, prior_sd=1.0).fit(CHAIN, X_valid=valid)

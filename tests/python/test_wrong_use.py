@@ -298,6 +298,13 @@ def test_the_message_says_what_is_wrong(use: str) -> None:
     assert message in str(caught.value)
 
 
+def test_validation_rows_go_by_name() -> None:
+    table = fs.datasets.make_survey(30, random_state=0)
+    for valid in (table, table.to_frame()):
+        with pytest.raises(TypeError, match="validation rows go by name"):
+            learner().fit(table, valid)
+
+
 def test_rows_about_which_nothing_is_known_are_a_fair_question() -> None:
     nothing = TRUTH.predict_proba(np.full((2, 9), -1))
     np.testing.assert_allclose(nothing["doctor"], [TRUTH.marginals()["doctor"]] * 2)

@@ -58,7 +58,7 @@ def benchmark_info(name: str) -> DatasetInfo:
     """Return what is known about a benchmark set; an unknown name is an error with suggestions."""
     known = _catalogue()
     if name not in known:
-        options = ["digits", *known]
+        options = ["digits", "survey", *known]
         close = difflib.get_close_matches(name, options, n=3)
         hint = f"did you mean {', '.join(close)}?" if close else f"expected {', '.join(options)}"
         raise ValueError(f"no data set is called {name!r}; {hint}")

@@ -32,7 +32,6 @@ def format_of(path: Target, format: str | None, known: Iterable[str]) -> str:
     found = suffix.lower().removeprefix(".")
     if found not in formats:
         raise ValueError(
-            f"{name}: the name of a network's file ends with one of {listed}, got {suffix!r}; "
-            "use format= for other names"
+            f"{name}: the name of a network's file ends with one of {listed}, got {suffix!r}"
         )
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -13,6 +14,7 @@ from feldspar._progress import progress_bar
 from feldspar._random import RandomState, generator
 from feldspar.features import core_int
 from feldspar.learners._base import MarkovLearner, one_of
+from feldspar.missing import MissingValuesWarning, gaps
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
@@ -89,7 +91,7 @@ def stability_selection(
         It is copied for each sample and itself left as it is. A learner with nothing to tune is
         fastest: say, with the settings that a tuned one has found (``best_params_``).
     X : table, frame or array
-        Rows without missing values.
+        Rows; of those with gaps a part is used, as in ``fit``.
     n : int
         Number of networks.
     X_valid : table, frame or array, optional
@@ -122,10 +124,21 @@ def stability_selection(
     if count < 1:
         raise ValueError(f"n: expected at least 1 network, got {n}")
     one_of("resampling", resampling, _RESAMPLINGS)
+    if not isinstance(learner, MarkovLearner):
+        raise TypeError(
+            f"learner: expected a learner of Markov networks, got {type(learner).__name__}"
+        )
     table = Table.of(X, sample_weight=sample_weight)
     random = generator(random_state)
     found = np.zeros((len(table.schema), len(table.schema)))
-    with progress_bar("stability", shown=verbose) as progress:
+    if table.has_missing:
+        warnings.warn(
+            f"X has {gaps(table)}; rows with gaps are learned from in part",
+            MissingValuesWarning,
+            stacklevel=2,
+        )
+    with progress_bar("stability", shown=verbose) as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingValuesWarning)  # once for all is enough
         for done in range(count):
             drawn = _draw(random, len(table), resampling)
             fitted = clone(learner).fit(table, X_valid=X_valid, sample_weight=drawn)

@@ -1,6 +1,7 @@
 // The engine of expectations for a feature set, by the method's name.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -54,6 +55,8 @@ struct ExpectationOptions {
   void check() const {
     require(max_table_entries >= 1, "max_table_entries must be at least 1, got ",
             max_table_entries);
+    require(automatic_table_entries >= 0, "automatic_table_entries must not be negative, got ",
+            automatic_table_entries);
     bp.check();
     gibbs.check();
   }
@@ -65,7 +68,7 @@ inline std::unique_ptr<ExpectationEngine> make_expectation_engine(const FeatureS
   options.check();
   ExpectationMethod method = options.method;
   if (method == ExpectationMethod::automatic) {
-    const double most = options.automatic_table_entries;
+    const double most = std::min(options.automatic_table_entries, options.max_table_entries);
     const EliminationCost cost = eliminate_by_min_fill(features, most, StopSign(execution)).cost;
     const bool narrow = cost.complete && cost.table_entries <= most;
     method = narrow ? ExpectationMethod::exact : ExpectationMethod::bp;

@@ -37,6 +37,8 @@ struct AdditionOptions {
 
   void check() const {
     require(prior_sd > 0, "prior_sd must be positive, got ", prior_sd);
+    require(std::isfinite(1 / (prior_sd * prior_sd)),
+            "prior_sd is too small to compute with: ", prior_sd);
     require(min_gain > 0 && std::isfinite(min_gain), "min_gain must be positive and finite, got ",
             min_gain);
     require(most >= 1, "most must be at least 1");
@@ -54,6 +56,8 @@ inline std::vector<Addition> best_additions(const Dataset& data, const MarkovNet
                                             const AdditionOptions& options,
                                             const Execution& execution = {}) {
   options.check();
+  require(network.schema() == data.schema(),
+          "network and data: their variables or numbers of values differ");
   require(candidates.schema() == data.schema(),
           "candidates and data: their variables or numbers of values differ");
   MarginState state(data);

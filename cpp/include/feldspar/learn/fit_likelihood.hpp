@@ -19,6 +19,7 @@
 
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
+#include <feldspar/base/stop_sign.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/feature/feature_set.hpp>
 #include <feldspar/infer/expectation_engine.hpp>
@@ -124,32 +125,39 @@ inline WeightFit fit_likelihood(InferredLikelihood& likelihood, const Penalty& p
   rest.tolerance =
       std::max(options.tolerance, 0.005 * static_cast<double>(n) / engine.sample_size());
   constexpr int kMostSamples = 30;
+  const StopSign stop(execution, options.max_seconds);  // sampling takes time, too
   Eigen::VectorXd weights = start;
   WeightFit fit;
+  bool has_fit = false;
   int iterations = 0, evaluations = 0;
-  double seconds = 0;
-  for (int sample = 1;; ++sample) {
-    fit = fit_penalized(likelihood, penalty, weights, rest, execution, l1_factors);
-    iterations += fit.run.iterations;
-    evaluations += fit.run.evaluations;
-    seconds += fit.run.seconds;
-    std::ranges::copy(fit.weights, weights.data());
-    const Status status = fit.run.status;
-    rest.max_iterations -= fit.run.iterations;
-    rest.max_seconds = std::max(options.max_seconds - seconds, 1e-9);
-    if (status == Status::interrupted || status == Status::time_limit) break;
-    engine.move_to({weights.data(), n}, execution);
-    // A stall is the end of the sample's reach, not of the road.
-    fit.run.status = Status::converged;
-    if (detail::within_chance(likelihood, penalty, l1, weights, execution)) break;
-    fit.run.status = Status::max_iterations;
-    if (rest.max_iterations <= 0 || sample == kMostSamples) break;
+  try {
+    for (int sample = 1;; ++sample) {
+      fit = fit_penalized(likelihood, penalty, weights, rest, execution, l1_factors);
+      has_fit = true;
+      iterations += fit.run.iterations;
+      evaluations += fit.run.evaluations;
+      std::ranges::copy(fit.weights, weights.data());
+      if (fit.run.status == Status::interrupted || fit.run.status == Status::time_limit) break;
+      rest.max_iterations -= fit.run.iterations;
+      engine.move_to({weights.data(), n}, execution);
+      // A stall is the end of the sample's reach, not of the road.
+      fit.run.status = Status::converged;
+      if (detail::within_chance(likelihood, penalty, l1, weights, execution)) break;
+      fit.run.status = Status::max_iterations;
+      if (rest.max_iterations <= 0 || sample == kMostSamples) break;
+      fit.run.status = Status::time_limit;
+      if (stop.out_of_time()) break;
+      rest.max_seconds = std::max(options.max_seconds - stop.seconds(), 1e-9);
+    }
+    if (fit.run.status != Status::interrupted)
+      fit.objective = detail::objective_for_the_record(likelihood, penalty, l1, weights, execution);
+  } catch (const Interrupted&) {  // while sampling: the weights of the sample before are there
+    if (!has_fit) throw;
+    fit.run.status = Status::interrupted;
   }
   fit.run.iterations = iterations;
   fit.run.evaluations = evaluations;
-  fit.run.seconds = seconds;
-  if (fit.run.status != Status::interrupted)
-    fit.objective = detail::objective_for_the_record(likelihood, penalty, l1, weights, execution);
+  fit.run.seconds = stop.seconds();
   return fit;
 }
 

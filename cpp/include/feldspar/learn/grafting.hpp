@@ -135,7 +135,8 @@ inline GraftingRun::GraftingRun(const Dataset& data, const FeatureSet& pool,
       options_(options),
       execution_(execution),
       counts_(feature_counts(pool, data, execution)) {
-  if (options.scheme == Introduction::simple) information_ = shared_information(pool, data);
+  if (options.scheme == Introduction::simple)
+    information_ = shared_information(pool, data, execution);
   FeatureSetBuilder builder(data.schema());
   for (FeatureId j = 0; j < singles_.size(); ++j) builder.add(singles_, j);
   for (FeatureId j = 0; j < pool.size(); ++j)
@@ -188,7 +189,14 @@ inline GraftingRun::End GraftingRun::go_to(const Penalty& penalty) {
     Penalty step = penalty;
     while (*annealed_ * options_.anneal > penalty.l1) {
       step.l1 = *annealed_ *= options_.anneal;
-      if (work_at(step, rough) == End::stop) return End::stop;
+      if (work_at(step, rough) == End::stop) {
+        // No room for more: what is there still gets the weights of the penalty asked for.
+        if (stop_ != GraftingStop::max_features ||
+            fit(penalty, options_.weights.tolerance) == End::stop)
+          return End::stop;
+        look_at_inactive();
+        return stop_for(GraftingStop::max_features);
+      }
       drop_zeros();
     }
     annealed_ = penalty.l1;

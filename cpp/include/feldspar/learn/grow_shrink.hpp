@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -19,6 +20,7 @@
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/parallel.hpp>
+#include <feldspar/base/stop_sign.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/learn/conditional_independence.hpp>
@@ -46,11 +48,13 @@ namespace detail {
 
 // The other variables, the most dependent on x first.
 inline std::vector<Variable> by_dependence(const CodedRows& rows, Variable x,
-                                           IndependenceTest& test) {
+                                           IndependenceTest& test, const StopSign& stop) {
   const Strata all = one_stratum(rows);
   std::vector<std::pair<IndependenceResult, Variable>> tested;
-  for (Variable y = 0; y < rows.codes.size(); ++y)
+  for (Variable y = 0; y < rows.codes.size(); ++y) {
+    stop.throw_if_interrupted();
     if (y != x) tested.emplace_back(test(x, y, all), y);
+  }
   // Small p first; where p vanishes, large statistics.
   std::ranges::stable_sort(tested, [](const auto& a, const auto& b) {
     return std::pair(a.first.p, -a.first.statistic) < std::pair(b.first.p, -b.first.statistic);
@@ -61,14 +65,16 @@ inline std::vector<Variable> by_dependence(const CodedRows& rows, Variable x,
 }
 
 inline std::vector<Variable> markov_blanket(const CodedRows& rows, Variable x,
-                                            const GrowShrinkOptions& options) {
+                                            const GrowShrinkOptions& options,
+                                            const StopSign& stop) {
   IndependenceTest test(rows, options.statistic, options.min_weight_per_degree);
-  const std::vector<Variable> others = by_dependence(rows, x, test);
+  const std::vector<Variable> others = by_dependence(rows, x, test, stop);
   std::vector<Variable> blanket;
   Strata strata = one_stratum(rows);
   for (bool grows = true; grows;) {
     grows = false;
     for (const Variable y : others) {
+      stop.throw_if_interrupted();
       if (blanket.size() == options.max_blanket) break;
       if (std::ranges::find(blanket, y) != blanket.end()) continue;
       if (!(test(x, y, strata).p < options.alpha)) continue;
@@ -97,8 +103,16 @@ inline Blankets grow_shrink(const Dataset& data, const GrowShrinkOptions& option
   options.check();
   const CodedRows rows(data);
   Blankets blankets(data.n_variables());
+  const StopSign stop(execution);
+  std::atomic<std::size_t> done = 0;
   parallel_for(data.n_variables(), execution, [&](std::size_t x) {
-    blankets[x] = detail::markov_blanket(rows, static_cast<Variable>(x), options);
+    blankets[x] = detail::markov_blanket(rows, static_cast<Variable>(x), options, stop);
+    const std::size_t n = ++done;
+    if (stop.on_calling_thread())
+      execution.report({.stage = "blankets",
+                        .done = static_cast<double>(n),
+                        .total = static_cast<double>(data.n_variables()),
+                        .value = 0.0});
   });
   execution.throw_if_stopped();
   return blankets;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include <feldspar/base/error.hpp>
+#include <feldspar/base/execution.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/feature/feature_set.hpp>
@@ -135,7 +136,8 @@ inline double joint_entropy(const Dataset& data, std::span<const Variable> varia
 
 // For each feature how much its variables tell of each other: the sum of their entropies less that of
 // all together, which is the mutual information where there are two.
-inline std::vector<double> shared_information(const FeatureSet& features, const Dataset& data) {
+inline std::vector<double> shared_information(const FeatureSet& features, const Dataset& data,
+                                              const Execution& execution = {}) {
   std::vector<std::vector<Value>> columns;
   for (Variable v = 0; v < data.n_variables(); ++v) columns.push_back(data.columns().codes(v));
   std::vector<double> own;
@@ -144,6 +146,7 @@ inline std::vector<double> shared_information(const FeatureSet& features, const 
   std::map<std::vector<Variable>, double> known;
   std::vector<double> result;
   for (FeatureId j = 0; j < features.size(); ++j) {
+    execution.poll_or_throw();
     std::vector<Variable> scope;
     for (const Test test : features[j]) scope.push_back(test.variable);
     const auto [place, fresh] = known.try_emplace(scope, 0.0);

@@ -199,7 +199,7 @@ inline void TopDownSearch::relearn(const StopSign& stop, double max_seconds,
                                    const Execution& execution) {
   if (stop.out_of_time()) return;
   FitWeightsOptions options = options_.weights;
-  options.max_seconds = std::min(options.max_seconds, max_seconds);
+  options.max_seconds = std::min(options.max_seconds, std::max(max_seconds - stop.seconds(), 1e-9));
   PseudoLikelihood likelihood(features_, data_, execution);
   const Penalty penalty{options_.prior_sd, 0.0};
   weights_ = fit_weight_path(likelihood, {&penalty, 1}, weights_, options, execution)[0].weights;

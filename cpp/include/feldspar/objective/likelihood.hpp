@@ -20,6 +20,7 @@
 #include <vector>
 
 #include <feldspar/base/bits.hpp>
+#include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/parallel.hpp>
 #include <feldspar/base/types.hpp>
@@ -34,6 +35,8 @@ namespace feldspar {
 // The weight of the examples on which each feature holds.
 inline std::vector<double> feature_counts(const FeatureSet& features, const Dataset& data,
                                           const Execution& execution = {}) {
+  require(features.schema() == data.schema(),
+          "features and data: their variables or numbers of values differ");
   const WeightedCounter counter(data);
   std::vector<double> counts(features.size());
   constexpr std::size_t kFeatures = 256;  // a task's share
@@ -72,6 +75,10 @@ class Likelihood {
 
   double value_and_gradient(std::span<const double> weights, std::span<double> gradient,
                             const Execution& execution = {}) {
+    require(weights.size() == n_features(), "weights: got ", weights.size(), " for ", n_features(),
+            " features");
+    require(gradient.size() == n_features(), "gradient: got room for ", gradient.size(), " of ",
+            n_features(), " features");
     const double log_partition = expectations_(weights, gradient, execution);
     if (!std::isfinite(log_partition)) {
       for (double& g : gradient) g = std::numeric_limits<double>::quiet_NaN();

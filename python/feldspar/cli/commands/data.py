@@ -97,7 +97,7 @@ def _about(name: str, data_home: Path | None) -> dict[str, Any]:
 
 
 def _folder(name: str, data_home: Path | None) -> str | None:
-    if name == "digits":
+    if name in ("digits", "survey"):
         return "built in"
     files = find_files(name, data_home)
     return None if files is None else str(files[0].parent)
