@@ -151,7 +151,7 @@ def test_no_room_for_more_features_is_no_reason_for_other_weights() -> None:
     pairs = [f for f in limited.network_.features if len(f) > 1]
     alone = fs.Grafting(l1=5.0, prior_sd=None, features=pairs).fit(CHAIN)
     assert alone.network_.features == limited.network_.features
-    np.testing.assert_allclose(limited.network_.weights, alone.network_.weights, atol=1e-3)
+    np.testing.assert_allclose(limited.network_.weights, alone.network_.weights, atol=5e-3)
 
 
 def test_a_time_limit_counts_sampling_too() -> None:

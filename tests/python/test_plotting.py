@@ -33,7 +33,7 @@ def test_a_small_graph_is_drawn_whole() -> None:
     terms = [([(0, 1), (1, 1)], 2.0), ([(1, 1), (2, 1)], -1.0), ([(2, 1), (3, 2)], 0.5)]
     network = fs.MarkovNetwork.from_terms(fs.Schema([2, 2, 2, 3, 2]), terms)
     ax = network.plot()
-    assert drawn(ax) == "3 edges; 1 variables without any left out"
+    assert drawn(ax) == "3 edges; 1 unconnected variables not shown"
     assert sorted(text.get_text() for text in ax.texts) == ["v0", "v1", "v2", "v3"]
     widths = [line.get_linewidth() for line in ax.lines]
     assert widths == sorted(widths)  # the strongest last, on top
@@ -63,7 +63,7 @@ def test_names_do_not_lie_on_each_other() -> None:
 
 def test_a_graph_without_edges() -> None:
     network = fs.MarkovNetwork.from_terms(fs.Schema([2, 2]), [([(0, 1)], 1.0)])
-    assert drawn(network.plot()) == "0 edges; 2 variables without any left out"
+    assert drawn(network.plot()) == "0 edges; 2 unconnected variables not shown"
 
 
 def test_marginals() -> None:
