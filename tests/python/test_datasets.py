@@ -98,7 +98,9 @@ def test_info():
 def test_unknown_names(use):
     with pytest.raises(ValueError, match="no data set is called 'nltc'; did you mean nltcs"):
         use("nltc")
-    with pytest.raises(ValueError, match="no data set is called 'xxxxxx'; expected digits, survey, nltcs"):
+    with pytest.raises(
+        ValueError, match="no data set is called 'xxxxxx'; expected digits, survey, nltcs"
+    ):
         use("xxxxxx")
 
 

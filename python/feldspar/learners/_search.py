@@ -322,3 +322,15 @@ def _narrowest_first(prior_sd: Sequence[float | None]) -> list[int]:
     """Return the places of the priors, by their standard deviation."""
     sds = [np.inf if sd is None else core_float("prior_sd", sd) for sd in prior_sd]
     return sorted(range(len(sds)), key=lambda i: sds[i])
+
+
+def carried_over(
+    network: MarkovNetwork | None, features: FeatureSet
+) -> npt.NDArray[np.float64] | None:
+    """Return the weights of a network as a start for other features."""
+    if network is None:
+        return None
+    start = np.zeros(len(features))
+    places = features.positions(network.features)
+    start[places[places >= 0]] = network.weights[places >= 0]
+    return start

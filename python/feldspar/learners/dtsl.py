@@ -12,8 +12,9 @@ import numpy.typing as npt
 from feldspar._random import RandomState
 from feldspar.features import FeatureSet
 from feldspar.learners._base import PRIOR_SDS, MarkovLearner, one_of
-from feldspar.learners._search import Search
+from feldspar.learners._search import Search, carried_over
 from feldspar.learners._trees import KAPPAS, TreeSettings, choose_trees
+from feldspar.network import MarkovNetwork
 from feldspar.schema import Label, Schema
 from feldspar.weights import OnInterrupt
 
@@ -121,6 +122,7 @@ class DTSL(MarkovLearner):
             ),
         )
         tried: list[FeatureSet] = []
+        first: MarkovNetwork | None = None
         for conversion in conversions:
             if search.clock.is_over and search.network is not None:
                 break
@@ -134,9 +136,20 @@ class DTSL(MarkovLearner):
                 n_features=len(features),
                 seconds=time.perf_counter() - started,
             )
-            if features not in tried:  # short paths: prune, prune-10 and prune-5 may be the same
-                tried.append(features)
-                search.learn_weights(features, params, settings)
+            if features in tried:  # short paths: prune, prune-10 and prune-5 may be the same
+                continue
+            tried.append(features)
+            # Conversions have features in common: the narrowest prior starts from what the last
+            # conversion came to with it.
+            start = carried_over(first, features)
+            networks = search.learn_weights(features, params, settings, initial_weights=start)
+            first = min(networks, key=_narrowness, default=first)
+
+
+def _narrowness(network: MarkovNetwork) -> float:
+    report = network.training_
+    assert report is not None  # learned just now
+    return np.inf if report.prior_sd is None else report.prior_sd
 
 
 def _zero_codes(

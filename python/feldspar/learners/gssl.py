@@ -15,7 +15,7 @@ from feldspar._progress import progress_bar
 from feldspar._random import RandomState, core_seed
 from feldspar.features import FeatureSet, core_float, core_int
 from feldspar.learners._base import MarkovLearner, one_of
-from feldspar.learners._search import Search
+from feldspar.learners._search import Search, carried_over
 from feldspar.network import MarkovNetwork
 from feldspar.weights import OnInterrupt
 
@@ -119,7 +119,7 @@ class GSSL(MarkovLearner):
         for features, params in self._feature_sets(search):
             if search.clock.is_over and search.network is not None:
                 return
-            start = _carried_over(last, features)
+            start = carried_over(last, features)
             tried = len(search.trials)
             last = self._select(search, features, params, first, start)[-1]
             scores = [row["valid_pll"] for row in search.trials[tried:]]
@@ -128,7 +128,7 @@ class GSSL(MarkovLearner):
         rest = [penalty for penalty in penalties if penalty not in first]
         if best is None or not rest or search.clock.is_over:
             return
-        start = _carried_over(search.network, best[1])
+        start = carried_over(search.network, best[1])
         self._select(search, best[1], best[2], rest, start)
 
     def _penalties(self) -> Penalties:
@@ -199,15 +199,3 @@ class GSSL(MarkovLearner):
                     larger_threshold = smaller_size[threshold] = len(core)
                     if len(core) not in parts:
                         yield FeatureSet._of_core(search.data.train.schema, core), params
-
-
-def _carried_over(
-    network: MarkovNetwork | None, features: FeatureSet
-) -> npt.NDArray[np.float64] | None:
-    """Return the weights of a network as a start for other features."""
-    if network is None:
-        return None
-    start = np.zeros(len(features))
-    places = features.positions(network.features)
-    start[places[places >= 0]] = network.weights[places >= 0]
-    return start
