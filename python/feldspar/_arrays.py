@@ -42,9 +42,11 @@ def matrix_of(X: object) -> npt.NDArray[Any]:
     except ValueError as error:
         raise ValueError(_ragged(X) or f"X cannot be made an array: {error}") from error
     if array.ndim != 2:
-        hint = (
-            " Reshape your data, e.g. by X.reshape(1, -1) for one row." if array.ndim == 1 else ""
-        )
+        hint = ""
+        if array.ndim == 1:
+            hint = " Reshape your data, e.g. by X.reshape(1, -1) for one row."
+        elif hasattr(X, "train"):
+            hint = " Pass its .train."
         raise ValueError(f"X: expected a 2-D array, got {array.ndim}-D.{hint}")
     # The wording of these two is the one that scikit-learn's estimator checks look for.
     for axis, noun in enumerate(("sample(s)", "feature(s)")):

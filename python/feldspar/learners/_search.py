@@ -68,6 +68,7 @@ class TrainingData:
         """Read the data; if there is a choice to make and no rows for it, hold out a tenth."""
         train = Table.of(X, sample_weight=sample_weight)
         valid = None if X_valid is None else _validation_table(X_valid, train.schema)
+        held_out = ""
         if valid is None and has_choice:
             if len(train) < 2:
                 raise ValueError(
@@ -75,6 +76,7 @@ class TrainingData:
                     "expected more rows, X_valid, or one value for each parameter"
                 )
             valid, train = _held_out(train, random_state)
+            held_out = f" ({len(valid)} complete rows are held out to choose by)"
         if valid is not None:
             check_weight_left("the validation data", valid)
             valid = complete_rows(valid, "the validation data")
@@ -84,7 +86,8 @@ class TrainingData:
             return cls(train, valid, core_dataset(train), valid_dataset)
         warnings.warn(
             f"X has {gaps(train)}; structure is learned from the {len(complete)} of {len(train)} "
-            "rows that are complete, weights also from the others where all they need is known",
+            "rows that are complete, weights also from the others where all they need is known"
+            + held_out,
             MissingValuesWarning,
             stacklevel=3,
         )

@@ -29,7 +29,8 @@ def shown_comparison(cell: Cell) -> str:
         return ""
     if measure.compared == "ratio":
         return f"{found:,.0f} ×" if found >= 10 else f"{found:,.2g} ×"
-    return f"{found:+,.{measure.digits}f}".replace("-", "−")
+    rounded = round(found, measure.digits) + 0.0  # no minus before a zero
+    return f"{rounded:+,.{measure.digits}f}".replace("-", "−")
 
 
 def measure_table(

@@ -194,10 +194,16 @@ def _show(results: list[ExperimentResult], output: Path, page: Path | None) -> N
     for result in results:
         click.echo(f"{result.experiment.name}: {result.experiment.title}\n")
         for measure in result.experiment.measures:
-            for made in (measure_table(result, measure), summary_table(result, measure)):
+            titled = {
+                f"{measure.name}:": measure_table(result, measure),
+                f"{measure.name}, ours against the paper's:": summary_table(result, measure),
+            }
+            for title, made in titled.items():
                 if made is not None:
-                    click.echo(f"{measure.name}:")
+                    click.echo(title)
                     print_table(*made)
+        if any(cell.is_limited for cell in result.cells):
+            click.echo("* stopped by its time limit; its best network so far counts")
         tests = result.tests()
         if tests:
             click.echo("Wilcoxon signed-rank tests (wins:losses:ties of the first):")
