@@ -177,7 +177,8 @@ def results_page(
     rows = []
     for result in results:
         n_ours = sum(cell.ours is not None for cell in result.cells)
-        link = f"[{result.experiment.name}](#{result.experiment.name})"
+        name = result.experiment.name
+        link = f"[{name}](#{name})" if n_ours else name  # what was not run has no section
         rows.append([link, result.experiment.title, f"{n_ours} of {len(result.cells)}"])
     cmll = dict(results[0].options.cmll) if results else {}
     lines = [
