@@ -158,14 +158,14 @@ void bind_l1(py::module_& m) {
   path.def_static(
           "fit",
           [](const Dataset& data, const Array<double>& c_values, const L1Options& options,
-             int n_threads, py::object progress) {
+             int n_threads, py::object progress, const L1Path* before) {
             const auto c = view(c_values);
             return run_watched(n_threads, std::move(progress), [&](const Execution& execution) {
-              return fit_l1_path(data, c, options, execution);
+              return fit_l1_path(data, c, options, execution, before);
             });
           },
           py::arg("data"), py::arg("c_values").noconvert(), py::arg("options"),
-          py::arg("n_threads"), py::arg("progress"))
+          py::arg("n_threads"), py::arg("progress"), py::arg("before") = nullptr)
       .def_static("default_c_values", [] { return copy(std::span<const double>(kDefaultCValues)); })
       .def_property_readonly("n_values", &L1Path::n_values)
       .def_property_readonly("c_values", [](const L1Path& self) { return copy(self.c_values()); })

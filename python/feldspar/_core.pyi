@@ -734,6 +734,7 @@ class L1Path:
         options: L1Options,
         n_threads: int,
         progress: Progress | None,
+        before: L1Path | None = None,
     ) -> L1Path: ...
     @staticmethod
     def default_c_values() -> FloatArray: ...

@@ -352,6 +352,31 @@ TEST_CASE("fits come in the order of the C, each warm-started from the next smal
   CHECK(path.at(2, 3).iterations == 0);
 }
 
+TEST_CASE("a path goes on from another as if it had been one") {
+  Rows wide{binary_schema(150), {}, {}};
+  Dice dice(21);
+  wide.codes = random_codes(dice, wide.schema, 300);
+  wide.weights = dice.numbers(300, 0.0, 2.0);
+  REQUIRE(L1Design(wide.dataset().columns()).groups.n_groups() > 16);
+  for (const Rows& rows : {random_rows(22, 7, 1, 4, 300), wide})
+    for (const L1Solver solver : {L1Solver::coordinate, L1Solver::owlqn}) {
+      const Dataset data = rows.dataset();
+      L1Options options = precise(solver);
+      if (rows.schema.n_variables() > 100) options.tolerance = 1e-5;
+      const L1Path first = fit_l1_path(data, std::vector<double>{0.1, 0.02}, options, kOneThread);
+      const L1Path rest =
+          fit_l1_path(data, std::vector<double>{0.1, 0.4}, options, kOneThread, &first);
+      const L1Path whole =
+          fit_l1_path(data, std::vector<double>{0.02, 0.1, 0.4}, options, kOneThread);
+      for (Variable v = 0; v < rows.schema.n_variables(); ++v) {
+        CHECK(rest.at(v, 0).iterations <= 1);  // it starts from the solution
+        CHECK(rest.at(v, 1).status == Status::converged);
+        CHECK(rest.at(v, 1).objective ==
+              doctest::Approx(whole.at(v, 2).objective).epsilon(10 * options.tolerance));
+      }
+    }
+}
+
 TEST_CASE("the same bits for any number of threads") {
   const Dataset data = random_rows(16, 12, 2, 4, 300).dataset();
   for (const L1Solver solver : {L1Solver::coordinate, L1Solver::owlqn}) {
@@ -423,6 +448,9 @@ TEST_CASE("unusable arguments are named") {
                        InvalidInput);
   CHECK(l1_solver("owlqn") == L1Solver::owlqn);
   const L1Path path = fit_l1_path(data, kPath, {});
+  const Dataset other = random_rows(21, 3, 2, 2, 20).dataset();
+  CHECK_THROWS_WITH_AS(fit_l1_path(other, kPath, {}, {}, &path),
+                       "the path to go on from is of other data", InvalidInput);
   CHECK_THROWS_WITH_AS(path.at(3, 0), "target 3 does not exist; there are 3 variables",
                        InvalidInput);
   CHECK_THROWS_WITH_AS(path.at(0, 7), "c_index 7 does not exist; the path has 7 values",

@@ -244,6 +244,35 @@ def test_settings_that_cannot_win_are_given_up() -> None:
     assert best["iterations"] == learner.network_.training_.iterations
 
 
+def _noise(n: int, seed: int) -> np.ndarray[Any, Any]:
+    """Twelve variables of which the first two belong together: more edges only fit noise."""
+    random = np.random.default_rng(seed)
+    rows = random.integers(0, 2, (n, 12))
+    rows[:, 1] = np.where(random.random(n) < 0.9, rows[:, 0], rows[:, 1])
+    return rows
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        fs.L1Neighborhood(C=[100.0, 0.05, 10.0, 0.1], rule="or", prior_sd=[10.0, 100.0]),
+        fs.DN2MN(cpd="logistic", C=[100.0, 0.05, 10.0, 0.1]),
+        fs.DependencyNetwork(cpd="logistic", C=[100.0, 0.05, 10.0, 0.1]),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_values_of_c_beyond_the_best_are_skipped(learner: Any) -> None:
+    train, valid = _noise(60, 1), _noise(60, 2)
+    every = clone(learner).set_params(exhaustive=True).fit(train, X_valid=valid)
+    some = clone(learner).fit(train, X_valid=valid)
+    assert some.best_params_ == every.best_params_
+    assert some.best_params_["C"] < 10.0
+    skipped = [row["C"] for row in some.trials_ if row.get("status") == "skipped" and "C" in row]
+    assert skipped[-1] == 100.0
+    assert not [row for row in every.trials_ if row.get("status") == "skipped"]
+    assert {row["C"] for row in every.trials_} == {0.05, 0.1, 10.0, 100.0}
+
+
 def test_an_exhaustive_search_skips_nothing() -> None:
     learner = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=[None, 10.0, 1.0, 0.1, 0.01])
     statuses = [

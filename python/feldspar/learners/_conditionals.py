@@ -10,7 +10,7 @@ import numpy as np
 
 from feldspar import _core
 from feldspar.learners._base import one_of
-from feldspar.learners._logistic import PathSettings, fit_path
+from feldspar.learners._logistic import PathSettings, fit_one_by_one, skip
 from feldspar.learners._search import Search
 from feldspar.learners._trees import TreeSettings, choose_trees
 
@@ -31,6 +31,7 @@ class ConditionalSettings:
     min_leaf_weight: float
     leaf_prior: float
     solver: str
+    exhaustive: bool
     n_jobs: int | None
     verbose: bool
 
@@ -56,16 +57,20 @@ def learn_conditionals(
         )
         with search.clock.stage("structure"):
             return trees.to_dependency_network(), {"cpd": "tree", "kappa": kappa}
-    path = fit_path(
-        search,
-        PathSettings(
-            C=settings.C,
-            solver=settings.solver,
-            n_jobs=settings.n_jobs,
-            verbose=settings.verbose,
-        ),
+    path_settings = PathSettings(
+        C=settings.C, solver=settings.solver, n_jobs=settings.n_jobs, verbose=settings.verbose
     )
-    best = 0 if path.valid_scores is None else int(np.argmax(path.valid_scores))
+    best: tuple[float, float, _core.L1Path] | None = None
+    for path in fit_one_by_one(search, path_settings):
+        C = path.C[0]
+        score = -np.inf if path.valid_scores is None else path.valid_scores[0]
+        if best is None or score > best[0]:
+            best = (score, C, path.core)
+        elif not settings.exhaustive:  # one peak along C is assumed, and it is behind
+            skip(search, path_settings, above=C)
+            break
+    assert best is not None  # there is a C
+    _, C, core = best
     with search.clock.stage("structure"):
-        core = path.core.to_dependency_network([best] * len(search.data.train.schema))
-    return core, {"cpd": "logistic", "C": path.C[best]}
+        network = core.to_dependency_network([0] * len(search.data.train.schema))
+    return network, {"cpd": "logistic", "C": C}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -33,16 +33,16 @@ class PathSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class LogisticPath:
-    """The regressions for all values of C.
+class Regressions:
+    """The regressions for one value of C, or for several.
 
     Attributes
     ----------
     C : list of float
-        As they were asked for.
     core : _core.L1Path
     valid_scores : list of float or None
-        Mean log-likelihood of the validation rows, the regressions taken as a dependency network.
+        Mean log-likelihood of the validation rows for each C, the regressions taken as a dependency
+        network.
     """
 
     C: list[float]
@@ -50,19 +50,51 @@ class LogisticPath:
     valid_scores: list[float] | None
 
 
-def fit_path(search: Search, settings: PathSettings) -> LogisticPath:
-    """Solve the regressions and remember a trial for each value of C."""
+def fit_path(search: Search, settings: PathSettings) -> Regressions:
+    """Solve the regressions for all values of C and remember a trial for each."""
+    return _fit(search, _checked(settings), settings, None)
+
+
+def fit_one_by_one(search: Search, settings: PathSettings) -> Iterator[Regressions]:
+    """Solve the regressions for one C after another, from small to large, as they are asked for.
+
+    Each goes on from the one before. Large values take most of the time: who has seen enough asks
+    no more, and `skip` tells of the rest.
+    """
+    before = None
+    for value in sorted(set(_checked(settings))):
+        here = _fit(search, [value], settings, before)
+        before = here.core
+        yield here
+
+
+def skip(search: Search, settings: PathSettings, *, above: float) -> None:
+    """Remember the values of C that were not tried."""
+    for value in sorted({value for value in _checked(settings) if value > above}):
+        search.add_structure_trial(
+            {"C": value, "status": "skipped"}, valid_pll=None, n_features=0, seconds=0.0
+        )
+
+
+def _checked(settings: PathSettings) -> list[float]:
     values = [core_float("C", value) for value in settings.C]
     for value in values:
         if not (value > 0 and np.isfinite(value)):
             raise ValueError(f"C: expected positive numbers, got {value}")
-    solver = one_of("solver", settings.solver, SOLVERS)
+    return values
+
+
+def _fit(
+    search: Search, values: list[float], settings: PathSettings, before: _core.L1Path | None
+) -> Regressions:
     threads = resolve_jobs(settings.n_jobs)
+    options = _core.L1Options()
+    options.solver = one_of("solver", settings.solver, SOLVERS)
     started = time.perf_counter()
     with search.clock.stage("structure"), progress_bar("L1", shown=settings.verbose) as progress:
-        options = _core.L1Options()
-        options.solver = solver
-        core = _core.L1Path.fit(search.data.dataset, np.array(values), options, threads, progress)
+        core = _core.L1Path.fit(
+            search.data.dataset, np.array(values), options, threads, progress, before
+        )
         scores = _validation_scores(search, core, threads)
     seconds = (time.perf_counter() - started) / len(values)
     n_nonzeros = core.n_nonzeros.sum(axis=0)
@@ -73,7 +105,7 @@ def fit_path(search: Search, settings: PathSettings) -> LogisticPath:
             n_features=int(n_nonzeros[i]),
             seconds=seconds,
         )
-    return LogisticPath(values, core, scores)
+    return Regressions(values, core, scores)
 
 
 def _validation_scores(search: Search, core: _core.L1Path, threads: int) -> list[float] | None:

@@ -138,6 +138,13 @@ def leader(contenders: Sequence[Contender]) -> Contender:
     return max(contenders, key=lambda c: -math.inf if c.valid_pll is None else c.valid_pll)
 
 
+def are_beaten(contenders: Sequence[Contender], others: Sequence[Contender]) -> bool:
+    """Tell whether the best of the others is better than all of these, whatever is left to learn."""
+    return max((c.at_most for c in contenders), default=-math.inf) < max(
+        (c.at_least for c in others), default=-math.inf
+    )
+
+
 def divide(contenders: Sequence[Contender]) -> tuple[list[Contender], list[Contender]]:
     """Return those that may still win, and those that cannot."""
     best = max(contenders, key=lambda c: c.at_least)

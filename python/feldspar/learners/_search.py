@@ -190,8 +190,8 @@ class Search:
         settings: WeightSettings,
         *,
         initial_weights: npt.ArrayLike | None = None,
-    ) -> list[MarkovNetwork]:
-        """Learn the weights of a feature set for each prior; return the networks.
+    ) -> list[Contender]:
+        """Learn the weights of a feature set for each prior; return what came of each.
 
         From the narrowest prior to the widest, each from the weights before. Once a wider prior has
         made things worse for certain, those still wider are skipped.
@@ -228,7 +228,7 @@ class Search:
                 self._advance(contender)
                 tried[i] = contender
                 path.append(contender)
-        return [tried[i].network for i in sorted(tried)]
+        return [tried[i] for i in sorted(tried)]
 
     def select_features(
         self,

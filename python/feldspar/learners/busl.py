@@ -177,10 +177,10 @@ class BUSL(MarkovLearner):
         # Every round goes on from the weights of the last, so that none is left unfinished.
         settings = replace(self._weight_settings(), prior_sd=[prior_sd], exhaustive=True)
         features = FeatureSet.conjunctions(search.data.train, order=1)
-        networks = search.learn_weights(features, params, settings)
-        if not networks:  # the time is over
+        tries = search.learn_weights(features, params, settings)
+        if not tries:  # the time is over
             return
-        network = networks[0]
+        network = tries[0].network
         left = np.ones(len(candidates), dtype=np.bool_)
         while left.any() and not search.clock.is_over:
             with search.clock.stage("structure"):
@@ -194,15 +194,15 @@ class BUSL(MarkovLearner):
                 start[chosen] = weights
                 left[np.flatnonzero(left)[chosen]] = False
                 features = network.features | pool.select(added)
-            networks = search.learn_weights(
+            tries = search.learn_weights(
                 features,
                 params,
                 settings,
                 initial_weights=np.concatenate([network.weights, start[added]]),
             )
-            if not networks:
+            if not tries:
                 return
-            network = networks[0]
+            network = tries[0].network
 
     def _best_additions(
         self, search: Search, network: MarkovNetwork, pool: FeatureSet, prior_sd: float | None

@@ -40,11 +40,14 @@ class DependencyNetwork(DependencyModel, DiscreteEstimator):
     kappa : float or sequence of float
         Structure prior of the trees, as in :class:`feldspar.DTSL`; several are tried.
     C : float or sequence of float
-        What the loss of a logistic regression counts against its L1 penalty; several are tried.
+        What the loss of a logistic regression counts against its L1 penalty; several are tried,
+        from small to large, until the validation rows are predicted worse.
     min_leaf_weight, leaf_prior : float
         Of the trees, as in :class:`feldspar.DTSL`.
     solver : {"coordinate", "owlqn"}
         Of the logistic regressions.
+    exhaustive : bool
+        Try every ``C``, also those larger than one that made things worse.
     random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
         For rows held out.
     n_jobs : int, optional
@@ -90,6 +93,7 @@ class DependencyNetwork(DependencyModel, DiscreteEstimator):
         min_leaf_weight: float = 10.0,
         leaf_prior: float = 1.0,
         solver: str = "coordinate",
+        exhaustive: bool = False,
         random_state: RandomState = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -100,6 +104,7 @@ class DependencyNetwork(DependencyModel, DiscreteEstimator):
         self.min_leaf_weight = min_leaf_weight
         self.leaf_prior = leaf_prior
         self.solver = solver
+        self.exhaustive = exhaustive
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -134,6 +139,7 @@ class DependencyNetwork(DependencyModel, DiscreteEstimator):
             min_leaf_weight=self.min_leaf_weight,
             leaf_prior=self.leaf_prior,
             solver=self.solver,
+            exhaustive=self.exhaustive,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )

@@ -35,7 +35,8 @@ class DN2MN(MarkovLearner):
     kappa : float or sequence of float
         Structure prior of the trees; several are tried.
     C : float or sequence of float
-        What the loss of a logistic regression counts against its L1 penalty; several are tried.
+        What the loss of a logistic regression counts against its L1 penalty; several are tried,
+        from small to large, until the validation rows are predicted worse.
     orders : {"opposite-rotations", "rotations", "opposite", "one"}
         The orders of the variables to average over, as in
         :meth:`feldspar.DependencyNetwork.to_markov`.
@@ -50,8 +51,8 @@ class DN2MN(MarkovLearner):
     solver : {"coordinate", "owlqn"}
         Of the logistic regressions.
     exhaustive : bool
-        Learn the weights of every setting to the tolerance. If not, those of settings that cannot
-        be the best any more are given up early; ``trials_`` tells which.
+        Try every setting, and learn all weights to the tolerance. If not, settings that cannot be
+        the best any more are given up early; ``trials_`` tells which.
     ...
 
     Attributes
@@ -122,6 +123,7 @@ class DN2MN(MarkovLearner):
             min_leaf_weight=self.min_leaf_weight,
             leaf_prior=self.leaf_prior,
             solver=self.solver,
+            exhaustive=self.exhaustive,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )

@@ -142,8 +142,8 @@ class DTSL(MarkovLearner):
             # Conversions have features in common: the narrowest prior starts from what the last
             # conversion came to with it.
             start = carried_over(first, features)
-            networks = search.learn_weights(features, params, settings, initial_weights=start)
-            first = min(networks, key=_narrowness, default=first)
+            tries = search.learn_weights(features, params, settings, initial_weights=start)
+            first = min((one.network for one in tries), key=_narrowness, default=first)
 
 
 def _narrowness(network: MarkovNetwork) -> float:

@@ -6,11 +6,13 @@ import time
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from feldspar import _core
 from feldspar._random import RandomState
 from feldspar.features import FeatureSet, core_float
 from feldspar.learners._base import PRIOR_SDS, MarkovLearner, one_of
-from feldspar.learners._logistic import C_VALUES, LogisticPath, PathSettings, fit_path
-from feldspar.learners._search import Search
+from feldspar.learners._logistic import C_VALUES, PathSettings, fit_one_by_one, fit_path, skip
+from feldspar.learners._race import Contender, are_beaten
+from feldspar.learners._search import Search, WeightSettings
 from feldspar.weights import OnInterrupt
 
 Rule: TypeAlias = Literal["or", "and"]
@@ -31,6 +33,8 @@ class L1Neighborhood(MarkovLearner):
     ----------
     C : float or sequence of float
         What the loss counts against the L1 penalty: ``C * loss + sum(abs(w))``. Smaller is sparser.
+        Tried from small to large; once a larger one has made the network worse for certain, those
+        still larger are skipped.
     rule : {"or", "and"} or a sequence of both
         When two variables are joined.
     prior_sd : float, None or sequence of them
@@ -43,8 +47,8 @@ class L1Neighborhood(MarkovLearner):
     solver : {"coordinate", "owlqn"}
         Of the regressions. Both find the same weights; the first is faster.
     exhaustive : bool
-        Learn the weights of every setting to the tolerance. If not, those of settings that cannot
-        be the best any more are given up early; ``trials_`` tells which.
+        Try every setting, and learn all weights to the tolerance. If not, settings that cannot be
+        the best any more are given up early; ``trials_`` tells which.
     ...
 
     References
@@ -107,39 +111,59 @@ class L1Neighborhood(MarkovLearner):
         one_of("selection", self.selection, SELECTIONS)
         rules = [one_of("rule", rule, RULES) for rule in self._choices("rule")]
         settings = self._weight_settings()
-        path = fit_path(
-            search,
-            PathSettings(
-                C=self._choices("C"), solver=self.solver, n_jobs=self.n_jobs, verbose=self.verbose
-            ),
+        path_settings = PathSettings(
+            C=self._choices("C"), solver=self.solver, n_jobs=self.n_jobs, verbose=self.verbose
         )
-        tried: set[bytes] = set()
-        for params, choice in self._structures(path, len(search.data.train.schema)):
-            for rule in rules:
-                if search.clock.is_over and search.network is not None:
-                    return
-                started = time.perf_counter()
-                with search.clock.stage("structure"):
-                    graph = b"".join(ends.tobytes() for ends in path.core.edges(choice, rule))
-                    core = path.core.features_by_choice(choice, rule)
-                    features = FeatureSet._of_core(search.data.train.schema, core)
-                own = {**params, "rule": rule}
-                search.add_structure_trial(
-                    own,
-                    valid_pll=None,
-                    n_features=len(features),
-                    seconds=time.perf_counter() - started,
-                )
-                # Neighbouring values of C, and both rules, often give the same graph.
-                if graph not in tried:
-                    tried.add(graph)
-                    search.learn_weights(features, own, settings)
+        graphs = _Graphs(search, rules, settings)
+        if self.selection == "ebic":
+            gamma = core_float("gamma", self.gamma)
+            path = fit_path(search, path_settings)
+            graphs.learn(path.core, path.core.choose_by_ebic(gamma), {"gamma": gamma})
+            return
+        sparser: list[Contender] = []
+        for path in fit_one_by_one(search, path_settings):
+            C = path.C[0]
+            tries = graphs.learn(path.core, [0] * len(search.data.train.schema), {"C": C})
+            if search.clock.is_over and search.network is not None:
+                return
+            if not self.exhaustive and tries and are_beaten(tries, sparser):
+                skip(search, path_settings, above=C)
+                return
+            sparser = tries or sparser
 
-    def _structures(
-        self, path: LogisticPath, n_variables: int
-    ) -> list[tuple[dict[str, Any], list[int]]]:
-        """Return the settings to try, each with the place on the path of every variable."""
-        if self.selection == "validation":
-            return [({"C": C}, [i] * n_variables) for i, C in enumerate(path.C)]
-        gamma = core_float("gamma", self.gamma)
-        return [({"gamma": gamma}, path.core.choose_by_ebic(gamma))]
+
+class _Graphs:
+    """Learns the weights of graphs, of each once."""
+
+    def __init__(self, search: Search, rules: Sequence[Rule], settings: WeightSettings) -> None:
+        self._search = search
+        self._rules = rules
+        self._settings = settings
+        self._known: set[bytes] = set()
+
+    def learn(
+        self, path: _core.L1Path, choice: list[int], params: dict[str, Any]
+    ) -> list[Contender]:
+        """Learn the weights for each rule, the C of each variable being chosen."""
+        search = self._search
+        tries: list[Contender] = []
+        for rule in self._rules:
+            if search.clock.is_over and search.network is not None:
+                break
+            started = time.perf_counter()
+            with search.clock.stage("structure"):
+                graph = b"".join(ends.tobytes() for ends in path.edges(choice, rule))
+                core = path.features_by_choice(choice, rule)
+                features = FeatureSet._of_core(search.data.train.schema, core)
+            own = {**params, "rule": rule}
+            search.add_structure_trial(
+                own,
+                valid_pll=None,
+                n_features=len(features),
+                seconds=time.perf_counter() - started,
+            )
+            # Neighbouring values of C, and both rules, often give the same graph.
+            if graph not in self._known:
+                self._known.add(graph)
+                tries += search.learn_weights(features, own, self._settings)
+        return tries

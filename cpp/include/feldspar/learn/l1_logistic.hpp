@@ -108,11 +108,26 @@ inline L1Fit describe_fit(const L1Problem& problem, const ObservedValues& target
   return fit;
 }
 
-// One target, for all C; `order` has the C from small to large.
+// The parameters of a fit, as describe_fit() made it.
+inline Eigen::VectorXd parameters_of(const L1Problem& problem, const ObservedValues& target,
+                                     const L1Fit& fit) {
+  const std::size_t first = target.values.size() - problem.n_channels();
+  Eigen::VectorXd x = Eigen::VectorXd::Zero(problem.dimension());
+  for (std::size_t k = 0; k < problem.n_channels(); ++k)
+    x[problem.intercept(k)] = fit.intercepts[target.values[first + k]];
+  for (const L1Weight& w : fit.weights) {
+    const auto value = std::ranges::find(target.values, w.target_value) - target.values.begin();
+    const std::size_t column = problem.design().columns.first(w.variable) + w.value - 1u;
+    x[problem.weight(static_cast<std::size_t>(value) - first, column)] = w.weight;
+  }
+  return x;
+}
+
+// One target, for all C; `order` has the C from small to large. Starts from a fit, if there is one.
 template <class Solver, class Stop>
 void fit_target(const Dataset& data, const L1Design& design, Variable target,
                 std::span<const double> c_values, std::span<const std::size_t> order,
-                const L1Options& options, Stop&& stop, std::span<L1Fit> fits) {
+                const L1Options& options, const L1Fit* start, Stop&& stop, std::span<L1Fit> fits) {
   using Clock = std::chrono::steady_clock;
   const ObservedValues observed(data, target);
   const std::size_t cardinality = data.schema().cardinality(target);
@@ -123,7 +138,9 @@ void fit_target(const Dataset& data, const L1Design& design, Variable target,
   }
   const L1Problem problem(design, target, observed.codes, data.weights(), observed.values.size(),
                           options.penalize_intercept);
-  Solver solver(problem, stop);
+  Solver solver(problem,
+                start == nullptr ? problem.start() : parameters_of(problem, observed, *start),
+                stop);
   for (const std::size_t i : order) {
     const auto started = Clock::now();
     const L1Outcome outcome =
@@ -136,9 +153,11 @@ void fit_target(const Dataset& data, const L1Design& design, Variable target,
 
 }  // namespace detail
 
-// Fits come in the order of `c_values`. Throws Interrupted when the monitor asks to stop.
+// Fits come in the order of `c_values`. Throws Interrupted when the monitor asks to stop. With a
+// path of the same data before, goes on from the solutions for its largest C.
 inline L1Path fit_l1_path(const Dataset& data, std::span<const double> c_values,
-                          const L1Options& options, const Execution& execution = {}) {
+                          const L1Options& options, const Execution& execution = {},
+                          const L1Path* before = nullptr) {
   options.check();
   require(!c_values.empty(), "c_values: none given");
   for (std::size_t i = 0; i < c_values.size(); ++i)
@@ -147,6 +166,13 @@ inline L1Path fit_l1_path(const Dataset& data, std::span<const double> c_values,
   std::vector<std::size_t> order(c_values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return c_values[i]; });
+  std::size_t last = 0;  // of the path before
+  if (before != nullptr) {
+    require(before->schema() == data.schema() && before->total_weight() == data.total_weight(),
+            "the path to go on from is of other data");
+    last = static_cast<std::size_t>(std::ranges::max_element(before->c_values()) -
+                                    before->c_values().begin());
+  }
 
   const L1Design design(data.columns());
   const std::size_t n_targets = data.n_variables(), n_values = c_values.size();
@@ -162,7 +188,9 @@ inline L1Path fit_l1_path(const Dataset& data, std::span<const double> c_values,
     const auto fit = options.solver == L1Solver::coordinate
                          ? &detail::fit_target<L1Newton, const decltype(stop)&>
                          : &detail::fit_target<L1Owlqn, const decltype(stop)&>;
-    fit(data, design, static_cast<Variable>(target), c_values, order, options, stop,
+    const auto variable = static_cast<Variable>(target);
+    const L1Fit* start = before == nullptr ? nullptr : &before->at(variable, last);
+    fit(data, design, variable, c_values, order, options, start, stop,
         std::span(fits).subspan(target * n_values, n_values));
     const std::size_t finished = ++done;
     if (is_caller())

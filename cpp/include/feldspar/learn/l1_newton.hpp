@@ -42,12 +42,12 @@ namespace feldspar {
 class L1Newton {
  public:
   // `stop` is asked between iterations; a true answer throws Interrupted.
-  L1Newton(const L1Problem& problem, std::function<bool()> stop)
+  L1Newton(const L1Problem& problem, Eigen::VectorXd start, std::function<bool()> stop)
       : problem_(problem),
         stop_(std::move(stop)),
         complete_(problem.design().groups.n_groups() <= kCompleteGroups),
         own_groups_(problem.n_rows()),
-        x_(problem.start()),
+        x_(std::move(start)),
         gradient_(problem.dimension()),
         here_(problem.loss()),
         trial_(problem.loss()),
@@ -56,6 +56,9 @@ class L1Newton {
     if (complete_) {
       working_.resize(problem.n_columns());
       std::iota(working_.begin(), working_.end(), std::size_t{0});
+    } else {
+      for (std::size_t c = 0; c < problem.n_columns(); ++c)
+        if (has_weight(c)) join(c);
     }
     problem_.set_margins(x_, here_.margins);
     here_.evaluate(problem_.loss());
@@ -90,6 +93,8 @@ class L1Newton {
   const ColumnGroups& groups() const noexcept {
     return complete_ ? problem_.design().groups : own_groups_;
   }
+  bool has_weight(std::size_t column) const;
+  void join(std::size_t column);
   double working_violation(double l1) const;
   void set_working_gradient();
   void grow_working_set(double l1);
@@ -138,6 +143,17 @@ inline L1Outcome L1Newton::solve(double c, double tolerance, int max_iterations)
   return outcome;
 }
 
+inline bool L1Newton::has_weight(std::size_t column) const {
+  for (std::size_t k = 0; k < problem_.n_channels(); ++k)
+    if (x_[problem_.weight(k, column)] != 0) return true;
+  return false;
+}
+
+inline void L1Newton::join(std::size_t column) {
+  working_.push_back(column);
+  own_groups_.append(problem_.design().columns.rows(column));
+}
+
 inline double L1Newton::working_violation(double l1) const {
   double worst = 0;
   for (std::size_t k = 0; k < problem_.n_channels(); ++k) {
@@ -177,10 +193,7 @@ inline void L1Newton::grow_working_set(double l1) {
   outside.resize(room);
   // Neighbours are likely to depend on each other, and then share patterns.
   std::ranges::sort(outside, {}, &std::pair<double, std::size_t>::second);
-  for (const auto& [slope, c] : outside) {
-    working_.push_back(c);
-    own_groups_.append(problem_.design().columns.rows(c));
-  }
+  for (const auto& [slope, c] : outside) join(c);
 }
 
 inline Status L1Newton::descend(double l1, double goal, int max_iterations, int& iterations) {

@@ -24,8 +24,8 @@ namespace feldspar {
 class L1Owlqn {
  public:
   // As for L1Newton.
-  L1Owlqn(const L1Problem& problem, std::function<bool()> stop)
-      : problem_(problem), stop_(std::move(stop)), x_(problem.start()), at_(problem.loss()) {}
+  L1Owlqn(const L1Problem& problem, Eigen::VectorXd start, std::function<bool()> stop)
+      : problem_(problem), stop_(std::move(stop)), x_(std::move(start)), at_(problem.loss()) {}
 
   L1Outcome solve(double c, double tolerance, int max_iterations) {
     Loss objective{problem_, at_, c};
