@@ -139,7 +139,7 @@ def leader(contenders: Sequence[Contender]) -> Contender:
 
 
 def are_beaten(contenders: Sequence[Contender], others: Sequence[Contender]) -> bool:
-    """Tell whether the best of the others is better than all of these, whatever is left to learn."""
+    """Tell whether one of the others is better than all of these, whatever is left to learn."""
     return max((c.at_most for c in contenders), default=-math.inf) < max(
         (c.at_least for c in others), default=-math.inf
     )

@@ -190,11 +190,13 @@ class Search:
         settings: WeightSettings,
         *,
         initial_weights: npt.ArrayLike | None = None,
+        similar: Sequence[Contender] = (),
     ) -> list[Contender]:
         """Learn the weights of a feature set for each prior; return what came of each.
 
-        From the narrowest prior to the widest, each from the weights before. Once a wider prior has
-        made things worse for certain, those still wider are skipped.
+        From the narrowest prior to the widest. Each starts from the weights before, or from what
+        the same prior came to with ``similar`` features, whichever is better. Once a wider prior
+        has made things worse for certain, those still wider are skipped.
 
         Raises KeyboardInterrupt after an interruption, the networks so far being kept.
         """
@@ -202,6 +204,7 @@ class Search:
         steps = tuple(settings.tolerance * step for step in (STEPS if races else (1.0,)))
         tried: dict[int, Contender] = {}
         path: list[Contender] = []
+        known = {one.params["prior_sd"]: one.network for one in similar}
         with self.clock.stage("weights"):
             likelihood = PseudoLikelihood._of_core(features, self.data.for_weights, settings.n_jobs)
             judge = None
@@ -217,10 +220,14 @@ class Search:
                 if races and len(path) > 1 and path[-1].is_beaten_by(path[-2]):
                     self.trials.append(row | {"status": "skipped", "valid_pll": None})
                     continue
+                starts = [
+                    path[-1].network.weights if path else initial_weights,
+                    carried_over(known.get(own["prior_sd"]), features),
+                ]
                 run = WeightRun(
                     likelihood,
                     prior_sd=settings.prior_sd[i],
-                    initial_weights=path[-1].network.weights if path else initial_weights,
+                    initial_weights=_best_start(likelihood, own["prior_sd"], starts),
                     max_iterations=settings.max_iterations,
                     verbose=settings.verbose,
                 )
@@ -325,6 +332,22 @@ def _narrowest_first(prior_sd: Sequence[float | None]) -> list[int]:
     """Return the places of the priors, by their standard deviation."""
     sds = [np.inf if sd is None else core_float("prior_sd", sd) for sd in prior_sd]
     return sorted(range(len(sds)), key=lambda i: sds[i])
+
+
+def _best_start(
+    likelihood: PseudoLikelihood, prior_sd: float | None, starts: Sequence[npt.ArrayLike | None]
+) -> npt.ArrayLike | None:
+    """Return the weights with the highest objective; ``None`` stands for zeros, of no merit."""
+    known = [np.asarray(start, dtype=np.float64) for start in starts if start is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    precision = 0.0 if prior_sd is None else 1 / core_float("prior_sd", prior_sd) ** 2
+
+    def objective(weights: npt.NDArray[np.float64]) -> float:
+        value, _ = likelihood.value_and_gradient(weights)
+        return value - 0.5 * precision * float(np.dot(weights, weights))
+
+    return max(known, key=objective)
 
 
 def carried_over(

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from feldspar._random import RandomState
 from feldspar.features import FeatureSet
 from feldspar.learners._base import PRIOR_SDS, MarkovLearner, one_of
-from feldspar.learners._search import Search, carried_over
+from feldspar.learners._race import Contender
+from feldspar.learners._search import Search
 from feldspar.learners._trees import KAPPAS, TreeSettings, choose_trees
-from feldspar.network import MarkovNetwork
 from feldspar.schema import Label, Schema
 from feldspar.weights import OnInterrupt
 
@@ -122,7 +122,7 @@ class DTSL(MarkovLearner):
             ),
         )
         tried: list[FeatureSet] = []
-        first: MarkovNetwork | None = None
+        tries: list[Contender] = []
         for conversion in conversions:
             if search.clock.is_over and search.network is not None:
                 break
@@ -139,17 +139,8 @@ class DTSL(MarkovLearner):
             if features in tried:  # short paths: prune, prune-10 and prune-5 may be the same
                 continue
             tried.append(features)
-            # Conversions have features in common: the narrowest prior starts from what the last
-            # conversion came to with it.
-            start = carried_over(first, features)
-            tries = search.learn_weights(features, params, settings, initial_weights=start)
-            first = min((one.network for one in tries), key=_narrowness, default=first)
-
-
-def _narrowness(network: MarkovNetwork) -> float:
-    report = network.training_
-    assert report is not None  # learned just now
-    return np.inf if report.prior_sd is None else report.prior_sd
+            # Conversions have features in common.
+            tries = search.learn_weights(features, params, settings, similar=tries)
 
 
 def _zero_codes(

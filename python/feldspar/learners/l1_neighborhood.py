@@ -140,6 +140,7 @@ class _Graphs:
         self._rules = rules
         self._settings = settings
         self._known: set[bytes] = set()
+        self._last: list[Contender] = []  # of the graph before, which has most edges in common
 
     def learn(
         self, path: _core.L1Path, choice: list[int], params: dict[str, Any]
@@ -165,5 +166,6 @@ class _Graphs:
             # Neighbouring values of C, and both rules, often give the same graph.
             if graph not in self._known:
                 self._known.add(graph)
-                tries += search.learn_weights(features, own, self._settings)
+                self._last = search.learn_weights(features, own, self._settings, similar=self._last)
+                tries += self._last
         return tries
