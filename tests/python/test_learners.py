@@ -273,6 +273,26 @@ def test_values_of_c_beyond_the_best_are_skipped(learner: Any) -> None:
     assert {row["C"] for row in every.trials_} == {0.05, 0.1, 10.0, 100.0}
 
 
+@pytest.mark.parametrize(
+    "learner",
+    [
+        fs.BLM(alpha=[0.01, 4.0, 1.0, 100.0, 0.1]),
+        fs.TopDown(alpha=[0.01, 4.0, 1.0, 100.0, 0.1], additions=3),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_alphas_below_the_best_are_skipped(learner: Any) -> None:
+    train, valid = _noise(100, 1), _noise(100, 2)
+    every = clone(learner).set_params(exhaustive=True).fit(train, X_valid=valid)
+    some = clone(learner).fit(train, X_valid=valid)
+    assert some.best_params_ == every.best_params_
+    skipped = [row["alpha"] for row in some.trials_ if row.get("status") == "skipped"]
+    assert skipped
+    assert max(skipped) < some.best_params_["alpha"]
+    assert not [row for row in every.trials_ if row.get("status") == "skipped"]
+    assert {row["alpha"] for row in every.trials_} == {0.01, 0.1, 1.0, 4.0, 100.0}
+
+
 def test_an_exhaustive_search_skips_nothing() -> None:
     learner = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=[None, 10.0, 1.0, 0.1, 0.01])
     statuses = [

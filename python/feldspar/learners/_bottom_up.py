@@ -21,6 +21,7 @@ from feldspar._progress import progress_bar
 from feldspar.features import FeatureSet, core_float, core_int
 from feldspar.io.checkpoint import SearchPoint, read_checkpoint, write_checkpoint
 from feldspar.learners._base import one_of
+from feldspar.learners._race import Contender, are_beaten
 from feldspar.learners._search import Search, WeightSettings
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
@@ -65,15 +66,19 @@ class BottomUpSettings:
     checkpoint_every: float
     weights: WeightSettings
 
-    def grid(self) -> list[dict[str, Any]]:
-        """Return the settings to try, each as plain values."""
+    def paths(self) -> list[list[dict[str, Any]]]:
+        """Return the settings to try: for each interval and prior, alphas from large to small."""
+        alphas = sorted({core_float("alpha", alpha) for alpha in self.alpha}, reverse=True)
         return [
-            {
-                "alpha": core_float("alpha", alpha),
-                "relearn_every": core_int("relearn_every", every),
-                "prior_sd": None if sd is None else core_float("prior_sd", sd),
-            }
-            for alpha, every, sd in product(self.alpha, self.relearn_every, self.weights.prior_sd)
+            [
+                {
+                    "alpha": alpha,
+                    "relearn_every": core_int("relearn_every", every),
+                    "prior_sd": None if sd is None else core_float("prior_sd", sd),
+                }
+                for alpha in alphas
+            ]
+            for every, sd in product(self.relearn_every, self.weights.prior_sd)
         ]
 
     def options(self, setting: Mapping[str, Any]) -> _core.BottomUpOptions:
@@ -97,31 +102,51 @@ def generalize(
 ) -> None:
     """Search from the features with each setting, and learn the weights of what is found.
 
-    Without weights for the start, each is learned with one look at all of them.
+    Without weights for the start, each is learned with one look at all of them. Once a smaller
+    alpha has made things worse for certain, those still smaller are skipped.
     """
     checkpoint = Checkpoint(search, start, settings)
-    for setting in settings.grid():
-        if search.clock.is_over and search.network is not None:
-            break
-        started = time.perf_counter()
-        with search.clock.stage("structure"):
-            network, status = _run(search, start, weights, setting, settings, checkpoint)
-        search.add_structure_trial(
-            {**params, **setting},
-            valid_pll=None,
-            n_features=len(network.features),
-            seconds=time.perf_counter() - started,
-        )
-        own = {name: setting[name] for name in ("alpha", "relearn_every")}
-        if status == "interrupted":  # no time for weights: as they are
-            search.offer(network, {**params, **setting}, n_jobs=settings.weights.n_jobs)
-            raise KeyboardInterrupt
-        search.learn_weights(
-            network.features,
-            {**params, **own},
-            settings.weights.with_priors([setting["prior_sd"]]),
-            initial_weights=network.weights,
-        )
+    for path in settings.paths():
+        simpler: list[Contender] = []
+        for i, setting in enumerate(path):
+            if search.clock.is_over and search.network is not None:
+                return
+            tries = _generalize_with(search, start, weights, params, setting, settings, checkpoint)
+            if not settings.weights.exhaustive and are_beaten(tries, simpler):
+                for rest in path[i + 1 :]:
+                    search.skip({**params, **rest})
+                break
+            simpler = tries
+
+
+def _generalize_with(
+    search: Search,
+    start: FeatureSet,
+    weights: npt.NDArray[np.float64] | None,
+    params: dict[str, Any],
+    setting: dict[str, Any],
+    settings: BottomUpSettings,
+    checkpoint: Checkpoint,
+) -> list[Contender]:
+    started = time.perf_counter()
+    with search.clock.stage("structure"):
+        network, status = _run(search, start, weights, setting, settings, checkpoint)
+    search.add_structure_trial(
+        {**params, **setting},
+        valid_pll=None,
+        n_features=len(network.features),
+        seconds=time.perf_counter() - started,
+    )
+    own = {name: setting[name] for name in ("alpha", "relearn_every")}
+    if status == "interrupted":  # no time for weights: as they are
+        search.offer(network, {**params, **setting}, n_jobs=settings.weights.n_jobs)
+        raise KeyboardInterrupt
+    return search.learn_weights(
+        network.features,
+        {**params, **own},
+        settings.weights.with_priors([setting["prior_sd"]]),
+        initial_weights=network.weights,
+    )
 
 
 def _run(

@@ -71,9 +71,7 @@ def fit_one_by_one(search: Search, settings: PathSettings) -> Iterator[Regressio
 def skip(search: Search, settings: PathSettings, *, above: float) -> None:
     """Remember the values of C that were not tried."""
     for value in sorted({value for value in _checked(settings) if value > above}):
-        search.add_structure_trial(
-            {"C": value, "status": "skipped"}, valid_pll=None, n_features=0, seconds=0.0
-        )
+        search.skip({"C": value})
 
 
 def _checked(settings: PathSettings) -> list[float]:

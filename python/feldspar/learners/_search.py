@@ -183,6 +183,12 @@ class Search:
             }
         )
 
+    def skip(self, params: dict[str, Any]) -> None:
+        """Remember a setting that was not tried, since it could only have been worse."""
+        self.add_structure_trial(
+            params | {"status": "skipped"}, valid_pll=None, n_features=0, seconds=0.0
+        )
+
     def learn_weights(
         self,
         features: FeatureSet,

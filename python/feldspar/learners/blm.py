@@ -53,6 +53,9 @@ class BLM(MarkovLearner):
         goes on from it, and ends as if it had never been broken off.
     checkpoint_every : float
         Seconds between two writes of it.
+    exhaustive : bool
+        Try every alpha, and learn all weights to the tolerance. If not, alphas smaller than one
+        that made things worse for certain are skipped; ``trials_`` tells which.
     ...
 
     References
@@ -84,6 +87,7 @@ class BLM(MarkovLearner):
         checkpoint_every: float = 60.0,
         max_iterations: int = 1000,
         tolerance: float = 1e-5,
+        exhaustive: bool = False,
         time_limit: float | None = None,
         random_state: RandomState = 0,
         n_jobs: int | None = None,
@@ -101,6 +105,7 @@ class BLM(MarkovLearner):
         self.checkpoint_every = checkpoint_every
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.exhaustive = exhaustive
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -39,6 +39,9 @@ class DTBLM(MarkovLearner):
         chose. The search is run for each.
     neighbors, distance, power, checkpoint, checkpoint_every
         As in :class:`feldspar.BLM`. A checkpoint holds the search; DTSL is learned again.
+    exhaustive : bool
+        Try every alpha, and learn all weights to the tolerance. If not, alphas smaller than one
+        that made things worse for certain are skipped; ``trials_`` tells which.
     ...
 
     Attributes
@@ -77,6 +80,7 @@ class DTBLM(MarkovLearner):
         checkpoint_every: float = 60.0,
         max_iterations: int = 1000,
         tolerance: float = 1e-5,
+        exhaustive: bool = False,
         time_limit: float | None = None,
         random_state: RandomState = 0,
         n_jobs: int | None = None,
@@ -94,6 +98,7 @@ class DTBLM(MarkovLearner):
         self.checkpoint_every = checkpoint_every
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.exhaustive = exhaustive
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -104,6 +109,8 @@ class DTBLM(MarkovLearner):
         """Return a copy of the tree learner that runs as this one does."""
         trees: DTSL = DTSL() if self.dtsl is None else clone(self.dtsl)
         trees.set_params(n_jobs=self.n_jobs, verbose=self.verbose)
+        if self.exhaustive:
+            trees.set_params(exhaustive=True)
         return trees
 
     def _has_choice(self) -> bool:

@@ -14,6 +14,7 @@ from feldspar._progress import progress_bar
 from feldspar._random import RandomState
 from feldspar.features import FeatureSet, core_float, core_int
 from feldspar.learners._base import MarkovLearner
+from feldspar.learners._race import Contender, are_beaten
 from feldspar.learners._search import Search
 from feldspar.network import MarkovNetwork
 from feldspar.weights import OnInterrupt
@@ -37,6 +38,9 @@ class TopDown(MarkovLearner):
         network with those added before it.
     prior_sd : float, None or sequence of them
         Standard deviation of the Gaussian prior on each weight, in the search and after it.
+    exhaustive : bool
+        Try every alpha, and learn all weights to the tolerance. If not, alphas smaller than one
+        that made things worse for certain are skipped; ``trials_`` tells which.
     ...
 
     References
@@ -66,6 +70,7 @@ class TopDown(MarkovLearner):
         prior_sd: float | Sequence[float | None] | None = 1.0,
         max_iterations: int = 1000,
         tolerance: float = 1e-5,
+        exhaustive: bool = False,
         time_limit: float | None = None,
         random_state: RandomState = 0,
         n_jobs: int | None = None,
@@ -77,6 +82,7 @@ class TopDown(MarkovLearner):
         self.prior_sd = prior_sd
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.exhaustive = exhaustive
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -84,31 +90,40 @@ class TopDown(MarkovLearner):
         self.on_interrupt = on_interrupt
 
     def _search(self, search: Search) -> None:
-        names = ("alpha", "additions", "prior_sd")
-        settings = self._weight_settings()
-        for values in product(*(self._choices(name) for name in names)):
-            if search.clock.is_over and search.network is not None:
-                break
-            setting = dict(zip(names, values, strict=True))
-            started = time.perf_counter()
-            with search.clock.stage("structure"):
-                network, status = self._run(search, self._options(setting))
-            search.add_structure_trial(
-                setting,
-                valid_pll=None,
-                n_features=len(network.features),
-                seconds=time.perf_counter() - started,
-            )
-            if status == "interrupted":
-                search.offer(network, setting, n_jobs=self.n_jobs)
-                raise KeyboardInterrupt
-            prior_sd = setting.pop("prior_sd")
-            search.learn_weights(
-                network.features,
-                setting,
-                settings.with_priors([prior_sd]),
-                initial_weights=network.weights,
-            )
+        alphas = sorted({core_float("alpha", a) for a in self._choices("alpha")}, reverse=True)
+        for additions, sd in product(self._choices("additions"), self._choices("prior_sd")):
+            simpler: list[Contender] = []
+            for i, alpha in enumerate(alphas):
+                if search.clock.is_over and search.network is not None:
+                    return
+                setting = {"alpha": alpha, "additions": additions, "prior_sd": sd}
+                tries = self._conjoin(search, setting)
+                if not self.exhaustive and are_beaten(tries, simpler):
+                    for rest in alphas[i + 1 :]:
+                        search.skip(setting | {"alpha": rest})
+                    break
+                simpler = tries
+
+    def _conjoin(self, search: Search, setting: dict[str, Any]) -> list[Contender]:
+        """Search with one setting and learn the weights of what is found."""
+        started = time.perf_counter()
+        with search.clock.stage("structure"):
+            network, status = self._run(search, self._options(setting))
+        search.add_structure_trial(
+            setting,
+            valid_pll=None,
+            n_features=len(network.features),
+            seconds=time.perf_counter() - started,
+        )
+        if status == "interrupted":
+            search.offer(network, setting, n_jobs=self.n_jobs)
+            raise KeyboardInterrupt
+        return search.learn_weights(
+            network.features,
+            {name: setting[name] for name in ("alpha", "additions")},
+            self._weight_settings().with_priors([setting["prior_sd"]]),
+            initial_weights=network.weights,
+        )
 
     def _options(self, setting: dict[str, Any]) -> _core.TopDownOptions:
         options = _core.TopDownOptions()

@@ -17,7 +17,7 @@ _EXHAUSTIVE = click.Option(
     ["--exhaustive"],
     is_flag=True,
     default=None,
-    help="Learn the weights of every setting to the end, also of those that cannot be the best.",
+    help="Try every setting, and learn all weights to the end, also those that cannot be the best.",
 )
 _TUNED = (*_COMMON, _EXHAUSTIVE)
 _SEVERAL = "Given several times: all are tried."
@@ -362,10 +362,10 @@ def _learn_blm(task: Task, options: Mapping[str, Any]) -> Learned:
 def _learn_dtblm(task: Task, options: Mapping[str, Any]) -> Learned:
     from feldspar.learners import DTBLM, DTSL
 
-    shared = {**_split(options, _COMMON)}
+    shared = {**_split(options, _TUNED)}
     shared.pop("time_limit", None)  # for both steps together
     dtsl = DTSL(**_split(options, (*_TREES, _CONVERSION)), **shared)
-    return _learned(DTBLM(dtsl=dtsl, **_split(options, (*_BOTTOM_UP, *_COMMON))), task)
+    return _learned(DTBLM(dtsl=dtsl, **_split(options, (*_BOTTOM_UP, *_TUNED))), task)
 
 
 def _learn_topdown(task: Task, options: Mapping[str, Any]) -> Learned:
@@ -407,19 +407,19 @@ GRAFTING_METHOD = Method(
 BLM_METHOD = Method(
     name="blm",
     summary="examples, generalised bottom-up",
-    options=(_INITIAL, *_BOTTOM_UP, *_COMMON),
+    options=(_INITIAL, *_BOTTOM_UP, *_TUNED),
     learn=_learn_blm,
 )
 DTBLM_METHOD = Method(
     name="dtblm",
     summary="features of dtsl, generalised as in blm",
-    options=(*_TREES, _CONVERSION, *_BOTTOM_UP, *_COMMON),
+    options=(*_TREES, _CONVERSION, *_BOTTOM_UP, *_TUNED),
     learn=_learn_dtblm,
 )
 TOPDOWN_METHOD = Method(
     name="topdown",
     summary="conjunctions of features, added as they gain",
-    options=(_ALPHA, _ADDITIONS, *_COMMON),
+    options=(_ALPHA, _ADDITIONS, *_TUNED),
     learn=_learn_topdown,
 )
 GSSL_METHOD = Method(
