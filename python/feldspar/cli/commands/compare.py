@@ -14,8 +14,9 @@ from feldspar.cli.flags import common_flags
 from feldspar.cli.methods import METHODS, Task
 from feldspar.cli.output import emit, note, print_pairs, print_table, progress
 from feldspar.cli.sources import (
+    PAGE_SUFFIXES,
+    FileTarget,
     NamedList,
-    PageTarget,
     complete_source,
     is_data_set,
     read_source,
@@ -53,7 +54,10 @@ Example:
     help="The rows to compare on. If left out: a data set's own, else those to tune by.",
 )
 @click.option(
-    "-o", "--output", type=PageTarget(), help="The report to write, an .html file.  [none]"
+    "-o",
+    "--output",
+    type=FileTarget(PAGE_SUFFIXES, may_be_packed=False),
+    help="The report to write, an .html file.  [none]",
 )
 @click.option("--cmll", is_flag=True, help="Score by conditional marginal log-likelihood too.")
 @click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ Example:
 @click.option(
     "--evidence",
     metavar="NAME=VALUE,...",
-    default="",
-    help="What is known: variables by name or index, values by label or code.",
+    multiple=True,
+    help="What is known: variables by name or index, values by label or code; may be repeated.",
 )
 @click.option(
     "--rows",
@@ -51,7 +52,7 @@ Example:
 @common_flags
 def query(
     model: Path,
-    evidence: str,
+    evidence: tuple[str, ...],
     rows: str | None,
     target: tuple[str, ...],
     most_probable: bool,
@@ -138,10 +139,10 @@ def _ask(
     return network.marginals(evidence, method, n_jobs=n_jobs, verbose=True, **options)
 
 
-def parse_evidence(schema: Schema, text: str) -> dict[int, Any]:
-    """Return the evidence that ``name=value,name=value`` stands for."""
+def parse_evidence(schema: Schema, texts: Sequence[str]) -> dict[int, Any]:
+    """Return the evidence that texts such as ``name=value,name=value`` stand for."""
     known: dict[int, Any] = {}
-    for part in filter(None, text.split(",")):
+    for part in filter(None, ",".join(texts).split(",")):
         name, equals, value = part.partition("=")
         if not equals:
             raise click.BadParameter(f"expected NAME=VALUE, got {part!r}", param_hint="--evidence")
