@@ -145,6 +145,16 @@ def _is_unknown(value: object) -> bool:
     return isinstance(value, int | np.integer) and value == UNKNOWN
 
 
+def _numbers(name: str, likelihoods: Any) -> npt.NDArray[np.float64]:
+    try:
+        return np.asarray(likelihoods, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"evidence: {name!r}: expected one value, or a likelihood for each value, "
+            f"got {likelihoods!r}"
+        ) from error
+
+
 def _log_likelihoods(
     schema: Schema, variable: int, observation: Mapping[Any, Any] | npt.ArrayLike
 ) -> npt.NDArray[np.float64]:
@@ -158,9 +168,9 @@ def _log_likelihoods(
                 "values; expected a likelihood for each"
             )
         for code, chance in given.items():
-            likelihoods[code] = chance
+            likelihoods[code] = _numbers(name, chance)
     else:
-        likelihoods = np.asarray(observation, dtype=np.float64)
+        likelihoods = _numbers(name, observation)
         if likelihoods.shape != (cardinality,):
             raise ValueError(
                 f"evidence: soft evidence on {name!r} has shape {likelihoods.shape}; expected "

@@ -53,12 +53,14 @@ class Schema:
         names: Iterable[str] | None = None,
         labels: Iterable[Iterable[Label] | None] | None = None,
     ) -> None:
-        sizes = tuple(_cardinality(position, c) for position, c in enumerate(cardinalities))
-        if not sizes:
+        given = tuple(cardinalities)
+        if not given:
             raise ValueError("cardinalities: expected at least one variable, got none")
+        called = _checked_names(names, len(given))
+        sizes = tuple(map(_cardinality, range(len(given)), called, given))
         # A frozen dataclass refuses plain assignment, also to its own constructor.
         object.__setattr__(self, "cardinalities", sizes)
-        object.__setattr__(self, "names", _checked_names(names, len(sizes)))
+        object.__setattr__(self, "names", called)
         object.__setattr__(self, "labels", _checked_labels(labels, self.names, sizes))
 
     def __len__(self) -> int:
@@ -185,13 +187,13 @@ def _is_integer(value: object) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _cardinality(position: int, value: object) -> int:
+def _cardinality(position: int, name: str, value: object) -> int:
+    place = f"cardinalities[{position}] ({name!r})"
     if not _is_integer(value):
-        raise TypeError(f"cardinalities[{position}]: expected an integer, got {value!r}")
+        raise TypeError(f"{place}: expected an integer, got {value!r}")
     if not 1 <= value <= MAX_CARDINALITY:
-        raise ValueError(
-            f"cardinalities[{position}]: expected 1 ... {MAX_CARDINALITY}, got {value}"
-        )
+        hint = "; leave columns of identifiers out" if value > 1 else ""
+        raise ValueError(f"{place}: expected 1 ... {MAX_CARDINALITY} values, got {value}{hint}")
     return int(value)
 
 
