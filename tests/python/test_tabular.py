@@ -157,6 +157,14 @@ def test_whole_numbers_beside_gaps():
         csv("smoker,age\nno,3\nno,2.0\n", schema=schema)
 
 
+@pytest.mark.parametrize("text", ["rain\nTrue\nFalse\n\n", "rain\nTRUE\nTRUE\n", "rain\ntrue\n?\n"])
+def test_truth_values(text):
+    table = csv(text)
+    assert table.schema.labels == ((False, True),)
+    assert table.to_numpy()[0].tolist() == [1]
+    assert csv("rain\ntrue\nperhaps\n").schema.labels == (("perhaps", "true"),)
+
+
 def test_truth_values_are_not_numbers():
     schema = Schema([2], names=["rain"], labels=[[False, True]])
     with pytest.raises(ValueError, match=r"line 3, column 'rain': unseen value '1\.0'"):

@@ -1,7 +1,7 @@
 """Delimited text with labels: cells to codes and back.
 
-A column's values are labels: integers if all of them are whole numbers, else text, coded in sorted
-order.
+A column's values are labels: integers if all of them are whole numbers, truth values if all of them
+are called true or false, else text, coded in sorted order.
 Lines are counted from 1.
 """
 
@@ -284,6 +284,9 @@ def _label_texts(
             f"{cells.place(row, name)}: expected discrete values, got {values[row]!r}; read the "
             "file into a data frame and cut it into intervals with feldspar.discretize"
         )
+    truth_values = {text: label for label in (False, True) for text in _spellings(label)}
+    if distinct <= truth_values.keys():
+        return sorted((label, text) for text, label in truth_values.items())
     return sorted((text, text) for text in distinct)
 
 

@@ -34,8 +34,8 @@ def read_table(
     Files whose name ends in ``.data`` hold integer codes, one example a line, without a header;
     a line may start with a weight, ``0.2|0,1,1``, and ``*`` is a missing entry. Files that end in
     ``.parquet`` are read by pyarrow. All others are taken for CSV: the values of a column are
-    labels, integers if all of them are whole numbers (3 or 3.0), else text, and are coded in sorted
-    order. Files may be packed with gzip.
+    labels, integers if all of them are whole numbers (3 or 3.0), truth values if all of them are
+    true or false, else text, and are coded in sorted order. Files may be packed with gzip.
 
     Parameters
     ----------
