@@ -126,6 +126,21 @@ class Schema:
             )
         return self.labels[position][code]
 
+    def select(self, positions: Iterable[int]) -> Schema:
+        """Return the schema of some of the variables, in the order given.
+
+        Examples
+        --------
+        >>> Schema([2, 3, 4], names=["rain", "wind", "sky"]).select([2, 0])
+        Schema(2 variables: sky (4), rain (2))
+        """
+        kept = list(positions)
+        return Schema(
+            [self.cardinalities[v] for v in kept],
+            names=[self.names[v] for v in kept],
+            labels=[self.labels[v] for v in kept],
+        )
+
     @cached_property
     def codes_of_labels(self) -> tuple[dict[Label, int], ...]:
         """For each variable, the code of each label."""
