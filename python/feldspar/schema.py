@@ -116,6 +116,18 @@ class Schema:
             f"variable {self.names[position]!r} has no value {value!r}: expected {expected}"
         )
 
+    def label_of_text(self, variable: str | int, text: str) -> Label:
+        """Return the label that a text stands for, the text itself where there is none.
+
+        Examples
+        --------
+        >>> schema = Schema([2, 2], names=["rain", "wind"], labels=[[False, True], [3, 4]])
+        >>> schema.label_of_text("rain", "true"), schema.label_of_text("wind", "4")
+        (True, 4)
+        """
+        labels = self.labels[self.index(variable)]
+        return next((label for label in labels if text in spellings(label)), text)
+
     def label(self, variable: str | int, code: int) -> Label:
         """Return the label of a variable's code."""
         position = self.index(variable)
@@ -180,6 +192,18 @@ class Schema:
                 f"a schema has the keys {listing(sorted(expected))}, got {listing(sorted(content))}"
             )
         return cls(content["cardinalities"], names=content["names"], labels=content["labels"])
+
+
+def spellings(label: Label) -> tuple[str, ...]:
+    """Return the texts that stand for a label in files and commands.
+
+    Examples
+    --------
+    >>> spellings(3), spellings(True)
+    (('3',), ('True', 'true', 'TRUE'))
+    """
+    text = str(label)
+    return (text, text.lower(), text.upper()) if isinstance(label, bool) else (text,)
 
 
 def listing(items: Sequence[object]) -> str:

@@ -214,7 +214,6 @@ def test_compare_scores_the_networks_and_writes_a_page(folder: Path) -> None:
     assert "compared by  mean PLL of the test rows" in shown.stdout
 
 
-@pytest.mark.usefixtures("quick")
 def test_imports_do_not_count_as_learning(folder: Path) -> None:
     code = """
 import importlib, sys
@@ -231,6 +230,7 @@ module.compare(["rain.csv", "--methods", "dtsl"])
     assert subprocess.run(command, cwd=folder, check=False, timeout=60).returncode == 0
 
 
+@pytest.mark.usefixtures("quick")
 def test_compare_holds_out_a_tenth_and_judges_by_it(folder: Path) -> None:
     result = run_json("compare", "rain.csv", "--methods", "pairs", "--cmll", "--seed", "4")
     assert result["rows"] == {"train": 43, "valid": 5}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,25 @@ def test_evidence_may_be_repeated_but_not_contradict(folder: Path, command: str)
     assert "'smoker' is given twice" in told(*command.split(), *twice, code=2)
     both = ["--evidence", "smoker=yes", "--evidence", "health=good"]
     assert CliRunner().invoke(cli, [*command.split(), *both]).exit_code == 0
+
+
+@pytest.mark.parametrize("text", ["true", "True", "TRUE"])
+def test_truth_values_are_known_by_their_spellings(folder: Path, text: str) -> None:
+    (folder / "days.csv").write_text("rain,wind\ntrue,1\nfalse,0\ntrue,1\n", "utf-8")
+    for command in (
+        f"learn days.csv --method dtsl --kappa 1 --prior-sd 1 --zero-value rain={text} -o d.json",
+        f"query d.json --evidence rain={text}",
+    ):
+        result = CliRunner().invoke(cli, command.split())
+        assert result.exit_code == 0, result.output
+
+
+def test_texts_that_look_like_numbers_are_labels(folder: Path) -> None:
+    schema = fs.Schema([3], names=["grade"], labels=[["1", "0", "best"]])
+    fs.MarkovNetwork.from_terms(schema, []).save("grades.json")
+    question = ["query", "grades.json", "--evidence", "grade=1", "--map", "--json"]
+    result = CliRunner().invoke(cli, question)
+    assert json.loads(result.stdout)["state"] == {"grade": "1"}
 
 
 def test_rows_are_written_as_what_their_name_says(folder: Path) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar.io.files import Source, open_text, source_name
-from feldspar.schema import Label, Labels, Schema, listing
+from feldspar.schema import Label, Labels, Schema, listing, spellings
 from feldspar.table import Table
 
 Header: TypeAlias = bool | Literal["auto"]
@@ -284,7 +284,7 @@ def _label_texts(
             f"{cells.place(row, name)}: expected discrete values, got {values[row]!r}; read the "
             "file into a data frame and cut it into intervals with feldspar.discretize"
         )
-    truth_values = {text: label for label in (False, True) for text in _spellings(label)}
+    truth_values = {text: label for label in (False, True) for text in spellings(label)}
     if distinct <= truth_values.keys():
         return sorted((label, text) for text, label in truth_values.items())
     return sorted((text, text) for text in distinct)
@@ -292,7 +292,7 @@ def _label_texts(
 
 def _codes_of_texts(labels: Labels, texts: set[str]) -> dict[str, int]:
     """Return the code of each text that stands for a label, those in a file included."""
-    codes = {text: code for code, label in enumerate(labels) for text in _spellings(label)}
+    codes = {text: code for code, label in enumerate(labels) for text in spellings(label)}
     numbers = {label: code for code, label in enumerate(labels) if type(label) is int}
     for text in texts - codes.keys():
         number = _whole_number(text)
@@ -304,12 +304,6 @@ def _codes_of_texts(labels: Labels, texts: set[str]) -> dict[str, int]:
 def _whole_number(text: str) -> int | None:
     found = _WHOLE_NUMBER.fullmatch(text)
     return int(found[1]) if found else None
-
-
-def _spellings(label: Label) -> tuple[str, ...]:
-    """Return the texts that stand for a label in a file."""
-    text = str(label)
-    return (text, text.lower(), text.upper()) if isinstance(label, bool) else (text,)
 
 
 def _weights(

@@ -160,11 +160,10 @@ def _index(schema: Schema, name: str) -> int:
 
 
 def _value(schema: Schema, v: int, text: str) -> Any:
-    """Return the label that a text names; labels may be numbers."""
-    for label in schema.labels[v]:
-        if str(label) == text:
-            return label
-    return int(text) if text.lstrip("-").isdecimal() else text
+    """Return the label that a text names, or else the code."""
+    label = schema.label_of_text(v, text)
+    is_code = label not in schema.labels[v] and text.lstrip("-").isdecimal()
+    return int(text) if is_code else label
 
 
 def _plain(marginals: Marginals, names: list[str]) -> dict[str, Any]:
