@@ -67,8 +67,11 @@ class NamedList(click.ParamType):  # type: ignore[type-arg]  # generic in new re
         for name in given:
             if name not in self.names:
                 close = difflib.get_close_matches(name, self.names, n=2)
-                hint = f"did you mean {' or '.join(close)}?"
-                hint = hint if close else f"expected {', '.join(self.names)}"
+                hint = (
+                    f"did you mean {' or '.join(close)}?"
+                    if close
+                    else f"expected {', '.join(self.names)}"
+                )
                 self.fail(f"there is no {self.what} {name!r}; {hint}", param, ctx)
         if not given:
             self.fail(f"expected one {self.what} or several, got none", param, ctx)
