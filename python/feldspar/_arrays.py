@@ -32,6 +32,11 @@ def matrix_of(X: object) -> npt.NDArray[Any]:
     """Return ``X`` as a 2-D array of numbers with at least one row and one column."""
     if hasattr(X, "toarray"):
         raise TypeError("X is a sparse matrix; expected dense data: pass X.toarray()")
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(
+            "X is a masked array; expected a plain one: pass X.filled(-1), or X.filled(numpy.nan) "
+            "where numbers are to be cut into intervals"
+        )
     if X is None or isinstance(X, str | bytes | os.PathLike | Mapping):
         hint = {"dict": ": pass pandas.DataFrame(X)", "NoneType": ""}.get(
             type(X).__name__, ": files are read by feldspar.read_table"
@@ -43,7 +48,11 @@ def matrix_of(X: object) -> npt.NDArray[Any]:
         raise ValueError(_ragged(X) or f"X cannot be made an array: {error}") from error
     if array.ndim != 2:
         hint = ""
-        if array.ndim == 1:
+        if hasattr(X, "to_frame"):
+            hint = " Pass X.to_frame() for one column."
+        elif array.ndim == 1 and isinstance(array.flat[0] if array.size else None, Mapping):
+            hint = " Pass pandas.DataFrame(X)."
+        elif array.ndim == 1:
             hint = " Reshape your data, e.g. by X.reshape(1, -1) for one row."
         elif hasattr(X, "train"):
             hint = " Pass its .train."
@@ -158,7 +167,10 @@ def _numeric_objects(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         try:
             numbers[row, column] = float(value)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"row {row}, column {column}: expected a number: {error}") from error
+            raise type(error)(
+                f"row {row}, column {column}: expected a number: {error}; labels go into a data "
+                "frame (Table.from_frame)"
+            ) from error
     return numbers
 
 

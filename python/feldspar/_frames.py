@@ -28,7 +28,7 @@ def as_frame(X: object) -> Frame | None:
     try:
         frame = nw.from_native(native, pass_through=True)
     except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"the data frame's column names must differ: {error}") from error
+        raise _duplicates(native) from error
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame; expected data: pass X.collect()")
     return frame if isinstance(frame, nw.DataFrame) else None
@@ -48,10 +48,19 @@ def columns_of(frame: Frame) -> dict[str, Column]:
     try:
         columns = {str(column.name): column for column in frame.iter_columns()}
     except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"the data frame's column names must differ: {error}") from error
+        raise _duplicates(frame.to_native()) from error
     if len(columns) < frame.shape[1]:
         raise ValueError(f"column names must differ as text, got {listing(frame.columns)}")
     return columns
+
+
+def _duplicates(native: Any) -> ValueError:
+    names = list(native.column_names if hasattr(native, "column_names") else native.columns)
+    twice = list(dict.fromkeys(name for name in names if names.count(name) > 1))
+    return ValueError(
+        f"the data frame has more than one column {listing([repr(name) for name in twice])}; "
+        "expected names that differ"
+    )
 
 
 def take_weights(columns: dict[str, Column], name: str | None, n_rows: int) -> Weights | None:
@@ -94,7 +103,10 @@ def encode(name: str, column: Column) -> tuple[Codes, Labels]:
     """
     values, labels = _values_and_labels(name, column)
     if not labels:
-        raise ValueError(f"column {name!r}: all values are missing, so its labels are unknown")
+        raise ValueError(
+            f"column {name!r}: all values are missing, so its labels are unknown; expected some "
+            "values, or a categorical column: leave the column out"
+        )
     if isinstance(values, np.ndarray):
         codes: Codes = np.searchsorted(np.array(labels), values).astype(np.int32)
         return codes, labels
@@ -125,7 +137,9 @@ def _values_and_labels(
     name: str, column: Column
 ) -> tuple[Sequence[Label | None] | npt.NDArray[np.integer[Any]], Labels]:
     dtype = column.dtype
-    if isinstance(dtype, nw.Categorical | nw.Enum):
+    if isinstance(dtype, nw.Enum) or (
+        isinstance(dtype, nw.Categorical) and _has_categories(column)
+    ):
         return _values(name, column), tuple(column.cat.get_categories().to_list())
     if isinstance(dtype, nw.Boolean):
         return _values(name, column), (False, True)
@@ -135,6 +149,15 @@ def _values_and_labels(
         return integers, tuple(np.unique(integers).tolist())
     values = _values(name, column)
     return values, _sorted_labels(name, values)
+
+
+def _has_categories(column: Column) -> bool:
+    """Tell whether a categorical column has a list of categories.
+
+    That of polars has not: what is known are the values that occur, and their order is that of the
+    rows. It is read as text is. ``Enum`` has a list.
+    """
+    return not column.implementation.is_polars()
 
 
 def _values(name: str, column: Column) -> Sequence[Label | None]:
@@ -171,14 +194,14 @@ def _integral_values(name: str, column: Column) -> list[Label | None]:
 
 
 def _sorted_labels(name: str, values: Sequence[Label | None]) -> Labels:
-    distinct: set[Any] = {value for value in values if value is not None}
-    kinds = {bool if isinstance(v, bool) else type(v) for v in distinct}
+    kinds = {type(value) for value in values if value is not None}
     if not kinds <= {bool} and not kinds <= {int} and not kinds <= {str}:
         got = listing(sorted(kind.__name__ for kind in kinds))
         raise TypeError(
             f"column {name!r} mixes or holds values of type {got}; "
             "expected only truth values, only integers or only text"
         )
+    distinct: set[Any] = {value for value in values if value is not None}
     return (False, True) if kinds == {bool} else tuple(sorted(distinct))
 
 

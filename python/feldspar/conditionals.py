@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -93,7 +93,7 @@ class Conditionals(Mapping[str, npt.NDArray[np.float64]]):
     """
 
     schema: Schema
-    probabilities: npt.NDArray[np.float64]
+    probabilities: npt.NDArray[np.float64] = field(repr=False)
 
     def __getitem__(self, variable: str | int) -> npt.NDArray[np.float64]:
         """Return the probabilities of one variable's values, a row for each example."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -45,7 +45,7 @@ class Score:
 
     mean: float
     stderr: float
-    per_example: npt.NDArray[np.float64]
+    per_example: npt.NDArray[np.float64] = field(repr=False)
     n_variables: int
 
     @property

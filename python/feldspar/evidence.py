@@ -49,7 +49,7 @@ class Evidence:
             A mapping from variables, by name or index, to values, by label or code; a mapping from
             values to likelihoods, or an array with a likelihood for each value, is soft evidence.
             A row has a code, or -1 or ``None`` for unknown, for every variable. Tables, frames and
-            2-D arrays are many rows. ``None``: nothing is known.
+            2-D arrays are many rows (see :func:`partial_rows`). ``None``: nothing is known.
 
         Examples
         --------
@@ -80,7 +80,7 @@ class Evidence:
                 f"evidence: expected a mapping such as {{{schema.names[0]!r}: value}}, a row or a "
                 f"table, got {evidence!r}"
             )
-        table = Table.of(evidence, schema=schema)
+        table = partial_rows(schema, evidence)
         codes = np.ascontiguousarray(np.asarray(table), dtype=np.int32)
         return cls(schema, codes, None, is_single=False)
 
@@ -122,6 +122,43 @@ class Evidence:
         return unknown
 
 
+def partial_rows(schema: Schema, X: object) -> Table:
+    """Return rows that need not know everything.
+
+    What is missing is not known; nor is a variable for which a table or a frame has no column, such
+    as the one to be predicted.
+
+    Parameters
+    ----------
+    schema : Schema
+    X : table, frame or array
+
+    Examples
+    --------
+    >>> schema = Schema([2, 3], names=["rain", "wind"])
+    >>> partial_rows(schema, Table.from_array([[2], [0]], names=["wind"])).to_numpy().tolist()
+    [[-1, 2], [-1, 0]]
+    """
+    columns = _columns(X)
+    if columns is None or not columns < set(schema.names):
+        return Table.of(X, schema=schema)
+    present = [v for v, name in enumerate(schema.names) if name in columns]
+    table = Table.of(X, schema=schema.select(present))
+    codes = np.full((len(table), len(schema)), UNKNOWN, dtype=np.int32)
+    codes[:, present] = table.codes
+    return Table.from_array(codes, schema=schema)
+
+
+def _columns(X: object) -> set[str] | None:
+    """Return the names of the columns, ``None`` if they have none."""
+    if isinstance(X, Table):
+        return set(X.schema.names)
+    from feldspar import _frames
+
+    frame = _frames.as_frame(X) if _frames.is_frame(X) else None
+    return None if frame is None else set(_frames.columns_of(frame))
+
+
 def _is_row(evidence: object) -> bool:
     """Tell a row, of codes and ``None``, from a table of rows."""
     if isinstance(evidence, np.ndarray):
@@ -145,6 +182,16 @@ def _is_unknown(value: object) -> bool:
     return isinstance(value, int | np.integer) and value == UNKNOWN
 
 
+def _numbers(name: str, likelihoods: Any) -> npt.NDArray[np.float64]:
+    try:
+        return np.asarray(likelihoods, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"evidence: {name!r}: expected one value, or a likelihood for each value, "
+            f"got {likelihoods!r}"
+        ) from error
+
+
 def _log_likelihoods(
     schema: Schema, variable: int, observation: Mapping[Any, Any] | npt.ArrayLike
 ) -> npt.NDArray[np.float64]:
@@ -158,9 +205,9 @@ def _log_likelihoods(
                 "values; expected a likelihood for each"
             )
         for code, chance in given.items():
-            likelihoods[code] = chance
+            likelihoods[code] = _numbers(name, chance)
     else:
-        likelihoods = np.asarray(observation, dtype=np.float64)
+        likelihoods = _numbers(name, observation)
         if likelihoods.shape != (cardinality,):
             raise ValueError(
                 f"evidence: soft evidence on {name!r} has shape {likelihoods.shape}; expected "

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
+from feldspar._identifiers import warn_of_identifiers
 from feldspar.schema import Label, Schema, listing
 from feldspar.table import Table
 
@@ -118,6 +119,7 @@ class FeatureSet(Sequence[Feature]):
         shortest = core_int("supported_from", supported_from)
         support = core_float("min_support", min_support)
         table = Table.of(X)
+        warn_of_identifiers(table, stacklevel=2)
         core = _core.FeatureSet.conjunctions(core_dataset(table), longest, support, shortest)
         return cls._of_core(table.schema, core)
 

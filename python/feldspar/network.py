@@ -11,6 +11,7 @@ import numpy.typing as npt
 from feldspar import _core
 from feldspar._jobs import resolve_jobs
 from feldspar.conditionals import ConditionalModel
+from feldspar.evidence import partial_rows
 from feldspar.features import Conjunction, FeatureSet, build, core_codes, core_int
 from feldspar.schema import Label, Schema
 from feldspar.table import Table
@@ -216,9 +217,10 @@ class MarkovNetwork(ConditionalModel):
     def predict_proba(self, X: object, method: Method = "auto", **options: Any) -> Marginals:
         """Return the distribution of every missing entry of rows, given the rest of its row.
 
-        The same as `marginals` of the rows; known entries have probability 1 at their value.
+        The same as `marginals` of the rows; known entries have probability 1 at their value. A
+        frame may lack the columns of variables that are not known on any row.
         """
-        return self.marginals(Table.of(X, schema=self.schema), method, **options)
+        return self.marginals(partial_rows(self.schema, X), method, **options)
 
     def impute(self, X: object, method: Method = "auto", **options: Any) -> Any:
         """Return the rows with every missing entry filled in by its most probable value.

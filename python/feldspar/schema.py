@@ -53,12 +53,14 @@ class Schema:
         names: Iterable[str] | None = None,
         labels: Iterable[Iterable[Label] | None] | None = None,
     ) -> None:
-        sizes = tuple(_cardinality(position, c) for position, c in enumerate(cardinalities))
-        if not sizes:
+        given = tuple(cardinalities)
+        if not given:
             raise ValueError("cardinalities: expected at least one variable, got none")
+        called = _checked_names(names, len(given))
+        sizes = tuple(map(_cardinality, range(len(given)), called, given))
         # A frozen dataclass refuses plain assignment, also to its own constructor.
         object.__setattr__(self, "cardinalities", sizes)
-        object.__setattr__(self, "names", _checked_names(names, len(sizes)))
+        object.__setattr__(self, "names", called)
         object.__setattr__(self, "labels", _checked_labels(labels, self.names, sizes))
 
     def __len__(self) -> int:
@@ -114,6 +116,18 @@ class Schema:
             f"variable {self.names[position]!r} has no value {value!r}: expected {expected}"
         )
 
+    def label_of_text(self, variable: str | int, text: str) -> Label:
+        """Return the label that a text stands for, the text itself where there is none.
+
+        Examples
+        --------
+        >>> schema = Schema([2, 2], names=["rain", "wind"], labels=[[False, True], [3, 4]])
+        >>> schema.label_of_text("rain", "true"), schema.label_of_text("wind", "4")
+        (True, 4)
+        """
+        labels = self.labels[self.index(variable)]
+        return next((label for label in labels if text in spellings(label)), text)
+
     def label(self, variable: str | int, code: int) -> Label:
         """Return the label of a variable's code."""
         position = self.index(variable)
@@ -123,6 +137,21 @@ class Schema:
                 f"expected 0 ... {self.cardinalities[position] - 1}"
             )
         return self.labels[position][code]
+
+    def select(self, positions: Iterable[int]) -> Schema:
+        """Return the schema of some of the variables, in the order given.
+
+        Examples
+        --------
+        >>> Schema([2, 3, 4], names=["rain", "wind", "sky"]).select([2, 0])
+        Schema(2 variables: sky (4), rain (2))
+        """
+        kept = list(positions)
+        return Schema(
+            [self.cardinalities[v] for v in kept],
+            names=[self.names[v] for v in kept],
+            labels=[self.labels[v] for v in kept],
+        )
 
     @cached_property
     def codes_of_labels(self) -> tuple[dict[Label, int], ...]:
@@ -165,6 +194,18 @@ class Schema:
         return cls(content["cardinalities"], names=content["names"], labels=content["labels"])
 
 
+def spellings(label: Label) -> tuple[str, ...]:
+    """Return the texts that stand for a label in files and commands.
+
+    Examples
+    --------
+    >>> spellings(3), spellings(True)
+    (('3',), ('True', 'true', 'TRUE'))
+    """
+    text = str(label)
+    return (text, text.lower(), text.upper()) if isinstance(label, bool) else (text,)
+
+
 def listing(items: Sequence[object]) -> str:
     """Join items for a message, leaving out what would not be read anyway.
 
@@ -185,13 +226,13 @@ def _is_integer(value: object) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _cardinality(position: int, value: object) -> int:
+def _cardinality(position: int, name: str, value: object) -> int:
+    place = f"cardinalities[{position}] ({name!r})"
     if not _is_integer(value):
-        raise TypeError(f"cardinalities[{position}]: expected an integer, got {value!r}")
+        raise TypeError(f"{place}: expected an integer, got {value!r}")
     if not 1 <= value <= MAX_CARDINALITY:
-        raise ValueError(
-            f"cardinalities[{position}]: expected 1 ... {MAX_CARDINALITY}, got {value}"
-        )
+        hint = "; leave columns of identifiers out" if value > 1 else ""
+        raise ValueError(f"{place}: expected 1 ... {MAX_CARDINALITY} values, got {value}{hint}")
     return int(value)
 
 

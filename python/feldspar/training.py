@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class TrainingReport:
     index_seconds: float
     prior_sd: float | None
     l1: float
-    history: tuple[tuple[int, float, float], ...]
+    history: tuple[tuple[int, float, float], ...] = field(repr=False)
 
     @property
     def converged(self) -> bool:

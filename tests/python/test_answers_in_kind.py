@@ -129,6 +129,20 @@ def test_one_row_and_many_rows_of_codes_mean_the_same() -> None:
     np.testing.assert_array_equal(one, network.network_.marginals({"a": 3})["b"])
 
 
+@pytest.mark.parametrize("kind", [*KINDS, "table"])
+def test_columns_that_rows_lack_are_not_known(kind: Any, network: fs.MarkovNetwork) -> None:
+    rows = network.sample(20, random_state=0)
+    hidden = network.schema.index("sick")
+    codes = rows.to_numpy()
+    codes[:, hidden] = -1
+    rest = [v for v in range(len(network.schema)) if v != hidden]
+    short: Any = fs.Table.from_array(rows.to_numpy()[:, rest], schema=network.schema.select(rest))
+    short = short if kind == "table" else short.to_frame(kind)
+    expected = network.predict_proba(codes).probabilities
+    np.testing.assert_array_equal(network.predict_proba(short).probabilities, expected)
+    np.testing.assert_array_equal(network.marginals(short).probabilities, expected)
+
+
 def test_rows_of_pandas_are_evidence() -> None:
     frame = complete()
     network = fs.L1Neighborhood(C=1.0, rule="or", prior_sd=1.0).fit(frame).network_

@@ -214,6 +214,22 @@ def test_compare_scores_the_networks_and_writes_a_page(folder: Path) -> None:
     assert "compared by  mean PLL of the test rows" in shown.stdout
 
 
+def test_imports_do_not_count_as_learning(folder: Path) -> None:
+    code = """
+import importlib, sys
+from types import SimpleNamespace
+
+def learn(task, options):
+    sys.exit(0 if "feldspar.learners" in sys.modules else 7)
+
+module = importlib.import_module("feldspar.cli.commands.compare")
+module._BY_NAME = {"dtsl": SimpleNamespace(learn=learn)}
+module.compare(["rain.csv", "--methods", "dtsl"])
+"""
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, cwd=folder, check=False, timeout=60).returncode == 0
+
+
 @pytest.mark.usefixtures("quick")
 def test_compare_holds_out_a_tenth_and_judges_by_it(folder: Path) -> None:
     result = run_json("compare", "rain.csv", "--methods", "pairs", "--cmll", "--seed", "4")

@@ -21,6 +21,13 @@ def test_mean_and_standard_error() -> None:
     assert score.normalized == score.mean / 2
 
 
+def test_representations_do_not_grow_with_the_rows() -> None:
+    many = np.tile(X, (100, 1))
+    for answer in (pseudo_log_likelihood(NETWORK, many), NETWORK.conditionals(many)):
+        assert "array" not in repr(answer)
+    assert "history" not in repr(NETWORK.training_)
+
+
 def test_merged_rows_score_like_all_rows() -> None:
     merged = pseudo_log_likelihood(NETWORK, fs.Table.of(X).distinct())
     plain = pseudo_log_likelihood(NETWORK, X)

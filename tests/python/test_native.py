@@ -175,7 +175,7 @@ def dropped(key: str) -> Callable[[Any], object]:
         (dropped("schema"), r"schema: missing"),
         (replaced("schema", by=[]), r"schema: expected an object, got \[\]"),
         (replaced("schema", "cardinalities", by=[2, 3]), r"schema: names: expected 2"),
-        (replaced("schema", "cardinalities", 0, by="2"), r"schema: cardinalities\[0\]: "),
+        (replaced("schema", "cardinalities", 0, by="2"), r"schema: cardinalities\[0\] "),
         (dropped("metadata"), r"metadata: missing"),
         (dropped("features"), r"features: missing"),
         (replaced("features", by={}), r"features: expected a list, got \{\}"),

@@ -50,8 +50,8 @@ def test_numpy_numbers_become_python_ones():
     ("arguments", "message"),
     [
         ({"cardinalities": []}, "at least one variable"),
-        ({"cardinalities": [2, 0]}, r"cardinalities\[1\]: expected 1 ... 65535, got 0"),
-        ({"cardinalities": [65536]}, r"cardinalities\[0\]: expected 1 ... 65535, got 65536"),
+        ({"cardinalities": [2, 0]}, r"\('v1'\): expected 1 ... 65535 values, got 0$"),
+        ({"cardinalities": [65536]}, r"\('v0'\): expected 1 ... 65535 values, got 65536"),
         ({"cardinalities": [2], "names": ["a", "b"]}, "names: expected 1, one per variable, got 2"),
         ({"cardinalities": [2, 2], "names": ["a", "a"]}, r"names\[1\]: 'a' is also the name of 0"),
         ({"cardinalities": [2], "labels": []}, "labels: expected 1, one per variable, got 0"),
@@ -67,8 +67,8 @@ def test_bad_values_are_named(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"cardinalities": [2.0]}, r"cardinalities\[0\]: expected an integer, got 2.0"),
-        ({"cardinalities": [True]}, r"cardinalities\[0\]: expected an integer, got True"),
+        ({"cardinalities": [2.0]}, r"cardinalities\[0\] \('v0'\): expected an integer, got 2.0"),
+        ({"cardinalities": [True]}, r"cardinalities\[0\] \('v0'\): expected an integer, got True"),
         ({"cardinalities": [2], "names": "a"}, "got the single name 'a'"),
         ({"cardinalities": [2], "names": [1]}, r"names\[0\]: expected text, got 1"),
         ({"cardinalities": [2], "labels": ["ab"]}, "labels of 'v0': expected a sequence"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,34 @@ WRONG_DATA: dict[str, Wrong] = {
         TypeError,
         "X: expected a table, a data frame or a 2-D array, got None",
     ),
+    "records": (
+        fit([{"a": 1}, {"a": 2}]),
+        ValueError,
+        "X: expected a 2-D array, got 1-D. Pass pandas.DataFrame(X).",
+    ),
+    "one column": (
+        fit(FRAME["health"]),
+        ValueError,
+        "X: expected a 2-D array, got 1-D. Pass X.to_frame() for one column.",
+    ),
     "one dimension": (fit(np.arange(5)), ValueError, "X: expected a 2-D array, got 1-D."),
     "labels in an array": (
         fit(np.array([["no", "yes"], ["yes", "no"]])),
         ValueError,
         "labels go into a data frame (Table.from_frame)",
+    ),
+    "labels among numbers": (
+        fit(np.array([[0, 1], [0, "no"]], dtype=object)),
+        ValueError,
+        (
+            "row 1, column 1: expected a number: could not convert string to float: 'no'; labels "
+            "go into a data frame (Table.from_frame)"
+        ),
+    ),
+    "a masked array": (
+        fit(np.ma.masked_equal([[0, 1], [1, 9]], 9)),
+        TypeError,
+        "X is a masked array; expected a plain one: pass X.filled(-1)",
     ),
     "real numbers in an array": (
         fit(REALS),
@@ -106,15 +130,28 @@ WRONG_DATA: dict[str, Wrong] = {
         TypeError,
         "column 'a' mixes or holds values of type int, str",
     ),
+    "a column of lists": (
+        fit(pd.DataFrame({"a": [[1], [2]]})),
+        TypeError,
+        "column 'a' mixes or holds values of type list; expected only truth values, only integers",
+    ),
+    "more values than there may be": (
+        fit(pd.DataFrame({"patient": np.arange(70_000)})),
+        ValueError,
+        "('patient'): expected 1 ... 65535 values, got 70000; leave columns of identifiers out",
+    ),
     "two columns of one name": (
         fit(pd.DataFrame([[1, 2], [0, 1]], columns=["a", "a"])),
         ValueError,
-        "the data frame's column names must differ",
+        "the data frame has more than one column 'a'; expected names that differ",
     ),
     "a column without values": (
         fit(pd.DataFrame({"a": [1, 2], "b": [None, None]})),
         ValueError,
-        "column 'b': all values are missing, so its labels are unknown",
+        (
+            "column 'b': all values are missing, so its labels are unknown; expected some values, "
+            "or a categorical column: leave the column out"
+        ),
     ),
     "rows without values": (
         fit(np.full((5, 2), -1)),
@@ -223,6 +260,16 @@ WRONG_QUESTIONS: dict[str, Wrong] = {
         TypeError,
         "evidence: 'smoker': expected a value, or a likelihood for each of its values, got {'cur",
     ),
+    "evidence of a list of values": (
+        lambda: TRUTH.marginals({"smoker": ["current", "former", "never"]}),
+        ValueError,
+        "evidence: 'smoker': expected one value, or a likelihood for each value, got ['current', ",
+    ),
+    "likelihoods in words": (
+        lambda: TRUTH.marginals({"doctor": {"no": "low", "yes": "high"}}),
+        ValueError,
+        "evidence: 'doctor': expected one value, or a likelihood for each value, got 'low'",
+    ),
     "impossible values": (
         lambda: TRUTH.marginals({"smoker": [1, 0, 0]}),
         ValueError,
@@ -305,6 +352,24 @@ def test_validation_rows_go_by_name() -> None:
             learner().fit(table, valid)
 
 
+@pytest.mark.parametrize("patients", [np.arange(200), [f"p{i}" for i in range(200)]])
+def test_identifiers_are_told(patients: Any) -> None:
+    frame = FRAME[["smoker", "health"]].assign(patient=patients)
+    message = "column 'patient': every row has a value of its own"
+    for use in (learner().fit, fs.FeatureSet.conjunctions):
+        with pytest.warns(UserWarning, match=message) as caught:
+            use(frame)
+        assert caught[0].filename == __file__
+
+
+def test_columns_of_many_values_are_not_taken_for_identifiers() -> None:
+    frame = FRAME[["smoker", "health"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner().fit(frame.assign(place=[*range(199), 0]))
+        learner().fit(frame[:50].assign(place=range(50)))
+
+
 def test_rows_about_which_nothing_is_known_are_a_fair_question() -> None:
     nothing = TRUTH.predict_proba(np.full((2, 9), -1))
     np.testing.assert_allclose(nothing["doctor"], [TRUTH.marginals()["doctor"]] * 2)
@@ -323,10 +388,36 @@ def test_an_unreadable_model(tmp_path: Path) -> None:
         TRUTH.save(tmp_path / "model.pkl")
 
 
+def test_a_number_is_no_file() -> None:
+    not_a_path: Any = 3
+    with pytest.raises(TypeError, match="expected a path or an open file, got 3"):
+        fs.MarkovNetwork.load(not_a_path)
+
+
+HEADERS_WITH_FAULTS = {
+    ",rain,wind\n0,no,1\n1,yes,1\n2,yes,2\n": "column 1 has no name (pandas writes its index so;",
+    ",0,1,2\n0,1,0,1\n1,0,1,1\n": "column 1 has no name (pandas writes its index so;",
+    "rain,,wind\nno,5,1\nyes,6,2\n": "column 2 has no name; expected a name for each",
+    "rain,rain\nno,1\nyes,2\n": "two columns are called 'rain'; expected names that differ",
+}
+
+
+@pytest.mark.parametrize("text", HEADERS_WITH_FAULTS)
+def test_headers_with_faults_are_not_read_as_examples(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "days.csv"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ValueError, match=r"days\.csv, line 1: ") as caught:
+        fs.read_table(path)
+    assert HEADERS_WITH_FAULTS[text] in str(caught.value)
+    assert "if the line holds data, pass header=False" in str(caught.value)
+    assert len(fs.read_table(path, header=False)) == text.count("\n")
+
+
 def test_a_folder_that_is_not_there_or_no_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         TRUTH.save(tmp_path / "nowhere" / "model.json")
     assert caught.value.filename == str(tmp_path / "nowhere" / "model.json")
+    assert f"The folder {tmp_path / 'nowhere'} does not exist" in str(caught.value)
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(OSError, match=r"file[/\\]+model\.json"):
         TRUTH.save(tmp_path / "file" / "model.json")

@@ -17,47 +17,32 @@ from feldspar.table import Table
 
 PARTS = ("train", "valid", "test")
 MODEL_SUFFIXES = (".json", ".mn", ".uai")
+TABLE_SUFFIXES = (".csv", ".data", ".parquet", ".pq")
+PAGE_SUFFIXES = (".html", ".htm")
 
 
-class ModelTarget(click.Path):
-    """Where a model is to be written: found wanting before the work, not after it."""
+class FileTarget(click.Path):
+    """Where a file is to be written: found wanting before the work, not after it."""
 
     name = "file"
 
-    def __init__(self, suffixes: tuple[str, ...] = MODEL_SUFFIXES) -> None:
+    def __init__(self, suffixes: tuple[str, ...], *, may_be_packed: bool = True) -> None:
         super().__init__(dir_okay=False, writable=True, path_type=Path)
         self._suffixes = suffixes
+        self._may_be_packed = may_be_packed
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Check folder and ending."""
+        """Check ending and folder."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if Path(path.name.removesuffix(".gz")).suffix.lower() not in self._suffixes:
-            self.fail(
-                f"{path}: expected a name that ends with {', '.join(self._suffixes)} "
-                "(with .gz after it, if you like)",
-                param,
-                ctx,
-            )
+        name = path.name.removesuffix(".gz") if self._may_be_packed else path.name
+        if Path(name).suffix.lower() not in self._suffixes:
+            packed = " (with .gz after it, if you like)" if self._may_be_packed else ""
+            endings = ", ".join(self._suffixes)
+            self.fail(f"{path}: expected a name that ends with {endings}{packed}", param, ctx)
         if not path.parent.is_dir():
             self.fail(f"{path}: the folder {path.parent} does not exist", param, ctx)
-        return path
-
-
-class PageTarget(click.Path):
-    """Where a page is to be written: an ``.html`` file in a folder that is there."""
-
-    name = "file"
-
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, writable=True, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Check folder and ending."""
-        path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if path.suffix.lower() not in (".html", ".htm"):
-            self.fail(f"{path}: expected a name that ends with .html", param, ctx)
-        if not path.parent.is_dir():
-            self.fail(f"{path}: the folder {path.parent} does not exist", param, ctx)
+        if not os.access(path.parent, os.W_OK):
+            self.fail(f"{path}: the folder {path.parent} may not be written to", param, ctx)
         return path
 
 
@@ -82,8 +67,12 @@ class NamedList(click.ParamType):  # type: ignore[type-arg]  # generic in new re
         for name in given:
             if name not in self.names:
                 close = difflib.get_close_matches(name, self.names, n=2)
-                known = f"did you mean {' or '.join(close)}?" if close else ", ".join(self.names)
-                self.fail(f"there is no {self.what} {name!r}; {known}", param, ctx)
+                hint = (
+                    f"did you mean {' or '.join(close)}?"
+                    if close
+                    else f"expected {', '.join(self.names)}"
+                )
+                self.fail(f"there is no {self.what} {name!r}; {hint}", param, ctx)
         if not given:
             self.fail(f"expected one {self.what} or several, got none", param, ctx)
         return list(dict.fromkeys(given))

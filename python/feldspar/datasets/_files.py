@@ -103,7 +103,11 @@ def _download(name: str, part: str, folder: Path) -> Path:
             f"the download of {base}/{path} is damaged: expected SHA-256 {digest} ({error})"
         ) from error
     except OSError as error:
-        raise ConnectionError(f"{base}/{path} cannot be downloaded: {error}") from error
+        # What the connection said is long, and kept as the cause.
+        raise ConnectionError(
+            f"{base}/{path} cannot be downloaded; if you have the file, name the folder that holds "
+            f"{name}/{name}.{part}.data by data_home or the environment variable FELDSPAR_DATA"
+        ) from error
     return Path(file)
 
 

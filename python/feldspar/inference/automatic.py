@@ -50,7 +50,7 @@ def auto(
     largest = max((cost.table_entries for cost in costs), default=0.0)
     if all(cost.complete for cost in costs) and largest <= limit:
         answer = exact(network, evidence, running, max_table_entries=limit)
-        return _because(answer, f"the tables have {largest:.3g} entries at most")
+        return _because(answer, f"the tables have {largest:,.0f} entries at most")
     answer = bp(network, evidence, running)
     if answer[1].status != "finished":
         return _because(answer, f"{_TOO_LARGE}; no time was left to look further")

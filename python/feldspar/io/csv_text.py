@@ -1,6 +1,7 @@
 """Delimited text with labels: cells to codes and back.
 
-A column's values are labels: integers if all of them are, else text, coded in sorted order.
+A column's values are labels: integers if all of them are whole numbers, truth values if all of them
+are called true or false, else text, coded in sorted order.
 Lines are counted from 1.
 """
 
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar.io.files import Source, open_text, source_name
-from feldspar.schema import Label, Labels, Schema, listing
+from feldspar.schema import Label, Labels, Schema, listing, spellings
 from feldspar.table import Table
 
 Header: TypeAlias = bool | Literal["auto"]
@@ -25,7 +26,8 @@ Header: TypeAlias = bool | Literal["auto"]
 MISSING_MARKS = ("", "*", "?", "NA", "N/A", "<NA>", "nan", "NaN", "null", "NULL")
 
 _DELIMITERS = ",;\t|"
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+# pandas writes whole numbers as 3.0 where others in the column are missing.
+_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(\.0*)?")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -145,9 +147,7 @@ def _header(
         return None
     names = cells.rows.pop(0)
     line = cells.lines.pop(0)
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"{cells.file}, line {line}: two columns are called {twice[0]!r}")
+    _check_names(names, f"{cells.file}, line {line}")
     if not cells.rows:
         raise ValueError(
             f"{cells.file}: no rows after line {line}, which was taken for a header; "
@@ -156,18 +156,36 @@ def _header(
     return names
 
 
+def _check_names(names: list[str], place: str) -> None:
+    otherwise = "if the line holds data, pass header=False"
+    if "" in names:
+        hint = " (pandas writes its index so; to_csv(index=False) leaves it out)"
+        raise ValueError(
+            f"{place}: column {names.index('') + 1} has no name{hint * (names[0] == '')}; "
+            f"expected a name for each; {otherwise}"
+        )
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"{place}: two columns are called {twice[0]!r}; expected names that differ; {otherwise}"
+        )
+
+
 def _looks_like_header(cells: _Cells, schema: Schema | None, missing: Collection[str]) -> bool:
     first = cells.rows[0]
     if schema is not None and set(schema.names) <= set(first):
         return True
-    if len(set(first)) < len(first) or any(cell in missing for cell in first):
+    # Columns without a name say nothing here: a header that has some is refused later, not read as
+    # an example.
+    telling = [i for i, cell in enumerate(first) if cell]
+    if not telling or any(first[i] in missing for i in telling):
         return False
-    telling = range(len(first))
     if any(_NUMBER.fullmatch(cell) for cell in first):
         # pandas numbers the columns that have no names. That 0 and 1 occur again says nothing then,
         # nearly all data hold them; from 2 on it does.
-        telling = range(2, len(first))
-        if not telling or first != [str(position) for position in range(len(first))]:
+        names = [first[i] for i in telling]
+        telling = telling[2:]
+        if not telling or names != [str(position) for position in range(len(names))]:
             return False
     return not any(first[i] == row[i] for row in cells.rows[1:] for i in telling)
 
@@ -237,7 +255,7 @@ def _encode_column(
         codes_of_labels = {label: code for code, label in enumerate(labels)}
         lookup = {text: codes_of_labels[label] for label, text in texts}
     else:
-        lookup = {text: code for code, label in enumerate(labels) for text in _spellings(label)}
+        lookup = _codes_of_texts(labels, distinct)
     for value in distinct - lookup.keys():
         row = values.index(value)
         raise ValueError(
@@ -254,23 +272,38 @@ def _label_texts(
     """Return the labels of a column, sorted, each with a text that stands for it."""
     if not distinct:
         raise ValueError(
-            f"{cells.file}, column {name!r}: all values are missing, so its labels are unknown"
+            f"{cells.file}, column {name!r}: all values are missing, so its labels are unknown; "
+            "expected some values: leave the column out"
         )
-    if all(_INTEGER.fullmatch(text) for text in distinct):
-        return sorted((int(text), text) for text in distinct)
+    whole = {text: _whole_number(text) for text in distinct}
+    if None not in whole.values():
+        return sorted((number, text) for text, number in whole.items() if number is not None)
     if all(_NUMBER.fullmatch(text) for text in distinct):
-        row = next(i for i, v in enumerate(values) if v in distinct and not _INTEGER.fullmatch(v))
+        row = next(i for i, v in enumerate(values) if v in distinct and whole[v] is None)
         raise ValueError(
             f"{cells.place(row, name)}: expected discrete values, got {values[row]!r}; read the "
             "file into a data frame and cut it into intervals with feldspar.discretize"
         )
+    truth_values = {text: label for label in (False, True) for text in spellings(label)}
+    if distinct <= truth_values.keys():
+        return sorted((label, text) for text, label in truth_values.items())
     return sorted((text, text) for text in distinct)
 
 
-def _spellings(label: Label) -> tuple[str, ...]:
-    """Return the texts that stand for a label in a file."""
-    text = str(label)
-    return (text, text.lower(), text.upper()) if isinstance(label, bool) else (text,)
+def _codes_of_texts(labels: Labels, texts: set[str]) -> dict[str, int]:
+    """Return the code of each text that stands for a label, those in a file included."""
+    codes = {text: code for code, label in enumerate(labels) for text in spellings(label)}
+    numbers = {label: code for code, label in enumerate(labels) if type(label) is int}
+    for text in texts - codes.keys():
+        number = _whole_number(text)
+        if number in numbers:
+            codes[text] = numbers[number]
+    return codes
+
+
+def _whole_number(text: str) -> int | None:
+    found = _WHOLE_NUMBER.fullmatch(text)
+    return int(found[1]) if found else None
 
 
 def _weights(

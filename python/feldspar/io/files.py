@@ -28,6 +28,8 @@ def source_name(source: Source) -> str:
     """
     if isinstance(source, str | os.PathLike):
         return os.fspath(source)
+    if not hasattr(source, "read"):
+        raise TypeError(f"expected a path or an open file, got {source!r}")
     name = getattr(source, "name", None)
     return name if isinstance(name, str) else "<stream>"
 
@@ -115,6 +117,9 @@ def atomic_write(path: Target, content: str | bytes) -> None:
             shutil.copymode(target, temporary)
         temporary.replace(target)
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not target.parent.is_dir():
+            reason = f"The folder {target.parent} does not exist"
+            raise FileNotFoundError(error.errno, reason, str(target)) from error
         if error.filename == str(temporary):  # nobody asked for that name
             raise type(error)(error.errno, error.strerror, str(target)) from error
         raise

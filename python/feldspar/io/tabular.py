@@ -34,8 +34,8 @@ def read_table(
     Files whose name ends in ``.data`` hold integer codes, one example a line, without a header;
     a line may start with a weight, ``0.2|0,1,1``, and ``*`` is a missing entry. Files that end in
     ``.parquet`` are read by pyarrow. All others are taken for CSV: the values of a column are
-    labels, integers if all of them are, else text, and are coded in sorted order. Files may be
-    packed with gzip.
+    labels, integers if all of them are whole numbers (3 or 3.0), truth values if all of them are
+    true or false, else text, and are coded in sorted order. Files may be packed with gzip.
 
     Parameters
     ----------
@@ -46,8 +46,9 @@ def read_table(
         header are matched by name.
     header : bool or "auto"
         Whether the first line of a CSV file holds the names of the columns. "auto" takes it for a
-        header if its cells are distinct names none of which occurs again in its column (or if they
-        are 0, 1, 2, ..., and those from 2 on do not); with a schema, if they are its names.
+        header if its cells are names none of which occurs again in its column (or if they
+        are 0, 1, 2, ..., and those from 2 on do not); with a schema, if they are its names. Names
+        that are empty or equal are refused.
     weights : str, optional
         The column that holds the rows' weights.
     delimiter : str, optional
@@ -180,9 +181,9 @@ def _read_parquet(path: Source, schema: Schema | None, weights: str | None) -> T
         frame = parquet.read_table(io.BytesIO(content))
         return Table.from_frame(frame, schema=schema, weights=weights)
     except (TypeError, ValueError, OSError) as error:
-        # pyarrow's own errors derive from these.
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{source_name(path)}: {error}") from error
+        # pyarrow's own errors derive from these; whatever they are called, it is the file that is
+        # wrong.
+        raise ValueError(f"{source_name(path)}: {error}") from error
 
 
 def _format_parquet(table: Table, weights: str | None) -> bytes:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
+from feldspar._identifiers import warn_of_identifiers
 from feldspar._random import RandomState, generator
 from feldspar.conditionals import check_weight_left
 from feldspar.features import FeatureSet, core_dataset, core_float
@@ -67,6 +68,7 @@ class TrainingData:
     ) -> TrainingData:
         """Read the data; if there is a choice to make and no rows for it, hold out a tenth."""
         train = Table.of(X, sample_weight=sample_weight)
+        warn_of_identifiers(train, stacklevel=3)
         valid = None if X_valid is None else _validation_table(X_valid, train.schema)
         held_out = ""
         if valid is None and has_choice:

@@ -426,7 +426,11 @@ def _networks(page: Page, comparison: Comparison) -> None:
         "all others.",
         kind="note",
     )
-    page.figures(network_figure(one) for one in comparison.contenders)
+    drawings = [network_figure(one) for one in comparison.contenders]
+    page.figures((drawing, caption) for drawing, caption in drawings if drawing)
+    for drawing, caption in drawings:
+        if not drawing:
+            page.paragraph(f"{caption}.", kind="note")
     for one in comparison.contenders:
         heaviest = np.argsort(-np.abs(one.network.weights), kind="stable")[:_SHOWN_FEATURES]
         rows = [
@@ -437,9 +441,11 @@ def _networks(page: Page, comparison: Comparison) -> None:
 
 
 def network_figure(one: Contender, *, n_edges: int = _SHOWN_EDGES) -> tuple[str, str]:
-    """Return a drawing of the strongest edges of a network, and its caption."""
+    """Return a drawing of a network's strongest edges (empty if it has none), and its caption."""
     network = _core_of_edges(one.network)
     edges = network.edge_strengths()
+    if not len(edges):
+        return "", f"{one.name}: no edges"
     names = list(dict.fromkeys(n for e in edges[:n_edges] for n in (e.first, e.second)))
     drawn = [
         (names.index(edge.first), names.index(edge.second), edge.strength, edge.sign)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 import warnings
 from pathlib import Path
@@ -14,8 +15,9 @@ from feldspar.cli.flags import common_flags
 from feldspar.cli.methods import METHODS, Task
 from feldspar.cli.output import emit, note, print_pairs, print_table, progress
 from feldspar.cli.sources import (
+    PAGE_SUFFIXES,
+    FileTarget,
     NamedList,
-    PageTarget,
     complete_source,
     is_data_set,
     read_source,
@@ -53,7 +55,10 @@ Example:
     help="The rows to compare on. If left out: a data set's own, else those to tune by.",
 )
 @click.option(
-    "-o", "--output", type=PageTarget(), help="The report to write, an .html file.  [none]"
+    "-o",
+    "--output",
+    type=FileTarget(PAGE_SUFFIXES, may_be_packed=False),
+    help="The report to write, an .html file.  [none]",
 )
 @click.option("--cmll", is_flag=True, help="Score by conditional marginal log-likelihood too.")
 @click.option(
@@ -90,6 +95,8 @@ def compare(
     groups = min(4, len(rows.train.schema))
     options = {"random_state": seed, "groups": groups} if cmll else None
     limit = {} if time_limit is None else {"time_limit": time_limit}
+    # They bring scikit-learn along; its import must not count as the first one's learning.
+    importlib.import_module("feldspar.learners")
     found: list[Contender] = []
     failures: dict[str, str] = {}
     with progress() as say:

@@ -10,7 +10,7 @@ from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, note
 from feldspar.cli.sources import (
     MODEL_SUFFIXES,
-    ModelTarget,
+    FileTarget,
     complete_source,
     is_nameless,
     read_source,
@@ -28,7 +28,7 @@ Example:
 
 @click.command(epilog=_EPILOG)
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=ModelTarget((*MODEL_SUFFIXES, ".dn")))
+@click.argument("target", metavar="OUT", type=FileTarget((*MODEL_SUFFIXES, ".dn")))
 @click.option("--markov", is_flag=True, help="A dependency network to .json as a Markov network.")
 @click.option(
     "--orders",

@@ -32,7 +32,7 @@ Example:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, writable=True, path_type=Path),
     default=Path(),
     metavar="DIR",
     help=f"Where to write {PICTURE} and {PAGE}; the current folder if left out.",
@@ -75,7 +75,7 @@ def _show(result: DemoResult, picture: Path | None, page: Path) -> None:
     data = result.data
     click.echo(
         f"{len(data.train)} handwritten digits to learn from, {len(data.valid)} to tune by, "
-        f" {len(data.test)} to test on.\n"
+        f"{len(data.test)} to test on.\n"
         "Variables: 8 x 8 pixels, dark or not, and the digit.\n"
     )
     _show_models(result)

@@ -13,7 +13,13 @@ from click.core import ParameterSource
 from feldspar.cli.flags import common_flags
 from feldspar.cli.methods import METHODS, Learned, Method, Task
 from feldspar.cli.output import emit, print_pairs, print_table
-from feldspar.cli.sources import ModelTarget, complete_source, is_data_set, read_source
+from feldspar.cli.sources import (
+    MODEL_SUFFIXES,
+    FileTarget,
+    complete_source,
+    is_data_set,
+    read_source,
+)
 from feldspar.datasets import load
 from feldspar.missing import complete_rows, is_complete
 from feldspar.network import MarkovNetwork
@@ -38,7 +44,7 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
     @click.option(
         "-o",
         "--output",
-        type=ModelTarget(),
+        type=FileTarget(MODEL_SUFFIXES),
         required=True,
         help="The file to write: .json (keeps names and how it was learned), .mn or .uai.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ Example:
 @click.option(
     "--evidence",
     metavar="NAME=VALUE,...",
-    default="",
-    help="What is known: variables by name or index, values by label or code.",
+    multiple=True,
+    help="What is known: variables by name or index, values by label or code; may be repeated.",
 )
 @click.option(
     "--rows",
@@ -51,7 +52,7 @@ Example:
 @common_flags
 def query(
     model: Path,
-    evidence: str,
+    evidence: tuple[str, ...],
     rows: str | None,
     target: tuple[str, ...],
     most_probable: bool,
@@ -138,10 +139,10 @@ def _ask(
     return network.marginals(evidence, method, n_jobs=n_jobs, verbose=True, **options)
 
 
-def parse_evidence(schema: Schema, text: str) -> dict[int, Any]:
-    """Return the evidence that ``name=value,name=value`` stands for."""
+def parse_evidence(schema: Schema, texts: Sequence[str]) -> dict[int, Any]:
+    """Return the evidence that texts such as ``name=value,name=value`` stand for."""
     known: dict[int, Any] = {}
-    for part in filter(None, text.split(",")):
+    for part in filter(None, ",".join(texts).split(",")):
         name, equals, value = part.partition("=")
         if not equals:
             raise click.BadParameter(f"expected NAME=VALUE, got {part!r}", param_hint="--evidence")
@@ -159,11 +160,10 @@ def _index(schema: Schema, name: str) -> int:
 
 
 def _value(schema: Schema, v: int, text: str) -> Any:
-    """Return the label that a text names; labels may be numbers."""
-    for label in schema.labels[v]:
-        if str(label) == text:
-            return label
-    return int(text) if text.lstrip("-").isdecimal() else text
+    """Return the label that a text names, or else the code."""
+    label = schema.label_of_text(v, text)
+    is_code = label not in schema.labels[v] and text.lstrip("-").isdecimal()
+    return int(text) if is_code else label
 
 
 def _plain(marginals: Marginals, names: list[str]) -> dict[str, Any]:

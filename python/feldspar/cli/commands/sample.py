@@ -9,6 +9,7 @@ import click
 from feldspar.cli.commands.query import parse_evidence
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs
+from feldspar.cli.sources import TABLE_SUFFIXES, FileTarget
 from feldspar.io.tabular import write_table
 from feldspar.network import MarkovNetwork
 
@@ -24,11 +25,16 @@ Example:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=FileTarget(TABLE_SUFFIXES),
     required=True,
     help="The file to write: .csv, .data or .parquet.",
 )
-@click.option("--evidence", metavar="NAME=VALUE,...", default="", help="What is held fixed.")
+@click.option(
+    "--evidence",
+    metavar="NAME=VALUE,...",
+    multiple=True,
+    help="What is held fixed; may be repeated.",
+)
 @click.option("--burn-in", type=click.IntRange(min=0), default=100, show_default=True)
 @click.option("--thinning", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--n-chains", type=click.IntRange(min=1), default=10, show_default=True)
@@ -39,7 +45,7 @@ def sample(
     model: Path,
     n: int,
     output: Path,
-    evidence: str,
+    evidence: tuple[str, ...],
     burn_in: int,
     thinning: int,
     n_chains: int,

@@ -288,10 +288,7 @@ def _coded(options: Mapping[str, Any], task: Task) -> dict[str, Any]:
     if given is None:
         return dict(options)
     schema = task.train.schema
-    labels = {
-        name: next((la for la in schema.labels[schema.index(name)] if str(la) == text), text)
-        for name, text in given.items()
-    }
+    labels = {name: schema.label_of_text(name, text) for name, text in given.items()}
     return {**options, "zero_values": labels}
 
 

@@ -1,0 +1,39 @@
+"""Columns that name the rows instead of describing them.
+
+A value that occurs once says nothing about other rows. A column of such values is most often a
+number or a name of the example that was left in by mistake: it makes networks large and no better.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from feldspar.schema import listing
+from feldspar.table import Table
+
+# In fewer rows, all values may differ by chance.
+_FEWEST = 100
+
+
+def warn_of_identifiers(table: Table, *, stacklevel: int) -> None:
+    """Warn of columns no two rows of which have the same value."""
+    found = [name for v, name in enumerate(table.schema.names) if _is_identifier(table, v)]
+    if not found:
+        return
+    column = "column" if len(found) == 1 else "columns"
+    warnings.warn(
+        f"{column} {listing([repr(name) for name in found])}: every row has a value of its own, "
+        "which says nothing about other rows; leave identifiers out, and cut numbers into "
+        "intervals with feldspar.discretize",
+        stacklevel=stacklevel + 1,
+    )
+
+
+def _is_identifier(table: Table, variable: int) -> bool:
+    if table.schema.cardinalities[variable] < _FEWEST:
+        return False
+    codes = table.codes[:, variable]
+    known = codes[codes >= 0]
+    return len(known) >= _FEWEST and len(np.unique(known)) == len(known)

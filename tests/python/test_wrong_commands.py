@@ -1,0 +1,106 @@
+"""Wrong uses of the command line: found before the work, in a line that says what was expected."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import feldspar as fs
+from feldspar.cli import cli
+
+ROWS = pd.DataFrame({"smoker": ["yes", "no", "no"], "health": ["poor", "good", "good"]})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with a model and rows."""
+    monkeypatch.chdir(tmp_path)
+    table = fs.Table.from_frame(ROWS)
+    term = [("smoker", "yes"), ("health", "poor")]
+    fs.MarkovNetwork.from_terms(table.schema, [(term, 1.0)]).save("model.json")
+    ROWS.to_csv("rows.csv", index=False)
+    return tmp_path
+
+
+def told(*arguments: str, code: int) -> str:
+    """Run a command that must fail; return the last line on standard error."""
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    return result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", ["query model.json", "sample model.json 3 -o new.csv"])
+def test_evidence_may_be_repeated_but_not_contradict(folder: Path, command: str) -> None:
+    twice = ["--evidence", "smoker=yes", "--evidence", "smoker=no"]
+    assert "'smoker' is given twice" in told(*command.split(), *twice, code=2)
+    both = ["--evidence", "smoker=yes", "--evidence", "health=good"]
+    assert CliRunner().invoke(cli, [*command.split(), *both]).exit_code == 0
+
+
+@pytest.mark.parametrize("text", ["true", "True", "TRUE"])
+def test_truth_values_are_known_by_their_spellings(folder: Path, text: str) -> None:
+    (folder / "days.csv").write_text("rain,wind\ntrue,1\nfalse,0\ntrue,1\n", "utf-8")
+    for command in (
+        f"learn days.csv --method dtsl --kappa 1 --prior-sd 1 --zero-value rain={text} -o d.json",
+        f"query d.json --evidence rain={text}",
+    ):
+        result = CliRunner().invoke(cli, command.split())
+        assert result.exit_code == 0, result.output
+
+
+def test_texts_that_look_like_numbers_are_labels(folder: Path) -> None:
+    schema = fs.Schema([3], names=["grade"], labels=[["1", "0", "best"]])
+    fs.MarkovNetwork.from_terms(schema, []).save("grades.json")
+    question = ["query", "grades.json", "--evidence", "grade=1", "--map", "--json"]
+    result = CliRunner().invoke(cli, question)
+    assert json.loads(result.stdout)["state"] == {"grade": "1"}
+
+
+def test_rows_are_written_as_what_their_name_says(folder: Path) -> None:
+    message = told("sample", "model.json", "3", "-o", "rows.xlsx", code=2)
+    assert "rows.xlsx: expected a name that ends with .csv, .data, .parquet" in message
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "learn rows.csv -o closed/model.json",
+        "convert model.json closed/model.mn",
+        "sample model.json 3 -o closed/rows.csv",
+        "compare rows.csv --methods independent -o closed/report.html",
+        "demo --output closed",
+    ],
+)
+def test_a_read_only_folder_is_found_before_the_work(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    (folder / "closed").mkdir()
+
+    def access(path: Any, mode: int) -> bool:  # whoever runs the tests may write anywhere
+        return not (Path(path).name == "closed" and mode & os.W_OK)
+
+    monkeypatch.setattr(os, "access", access)
+    message = told(*command.split(), code=2)
+    assert "the folder closed may not be written to" in message or "'closed' is not wri" in message
+    assert not list((folder / "closed").iterdir())
+
+
+def test_unknown_methods_come_with_what_is_known(folder: Path) -> None:
+    message = told("compare", "rows.csv", "--methods", "xyz", code=2)
+    assert "there is no method 'xyz'; expected conjunctions, dtsl, l1" in message
+    message = told("compare", "rows.csv", "--methods", "dtls", code=2)
+    assert "there is no method 'dtls'; did you mean dtsl" in message
+
+
+def test_a_parquet_column_of_another_type(folder: Path) -> None:
+    ROWS.assign(day=pd.Timestamp("2020-01-01")).to_parquet("days.parquet")
+    message = told("learn", "days.parquet", "-o", "new.json", code=1)
+    assert message.startswith("Error: days.parquet: column 'day' has type Datetime")
+    assert message.endswith("expected categories, truth values, integers or text")
