@@ -277,7 +277,7 @@ def test_values_of_c_beyond_the_best_are_skipped(learner: Any) -> None:
     "learner",
     [
         fs.BLM(alpha=[0.01, 4.0, 1.0, 100.0, 0.1]),
-        fs.TopDown(alpha=[0.01, 4.0, 1.0, 100.0, 0.1], additions=3),
+        fs.TopDown(alpha=[0.01, 4.0, 1.0, 100.0, 0.1], additions=20),
     ],
     ids=lambda learner: type(learner).__name__,
 )
