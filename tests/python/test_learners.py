@@ -276,8 +276,8 @@ def test_values_of_c_beyond_the_best_are_skipped(learner: Any) -> None:
 @pytest.mark.parametrize(
     "learner",
     [
-        fs.BLM(alpha=[0.01, 4.0, 1.0, 100.0, 0.1]),
-        fs.TopDown(alpha=[0.01, 4.0, 1.0, 100.0, 0.1], additions=20),
+        fs.BLM(alpha=[0.5, 4.0, 1.0, 100.0, 0.7]),
+        fs.TopDown(alpha=[0.5, 4.0, 1.0, 100.0, 0.7], additions=3),
     ],
     ids=lambda learner: type(learner).__name__,
 )
@@ -290,7 +290,7 @@ def test_alphas_below_the_best_are_skipped(learner: Any) -> None:
     assert skipped
     assert max(skipped) < some.best_params_["alpha"]
     assert not [row for row in every.trials_ if row.get("status") == "skipped"]
-    assert {row["alpha"] for row in every.trials_} == {0.01, 0.1, 1.0, 4.0, 100.0}
+    assert {row["alpha"] for row in every.trials_} == {0.5, 0.7, 1.0, 4.0, 100.0}
 
 
 def test_an_exhaustive_search_skips_nothing() -> None:
