@@ -37,10 +37,9 @@ test: test-cpp test-python  ## the whole test suite
 test-cpp: $(STAMPS)/dev-tools $(STAMPS)/doctest  ## the C++ tests, with assertions on
 	$(BIN)/cmake --workflow --preset $(CXX_PRESET)
 
-# The examples in the docstrings of the installed package are tests as well. Threads of several test
-# processes that wait for each other must sleep, not spin.
+# The examples in the docstrings of the installed package are tests as well.
 test-python: $(STAMPS)/package $(STAMPS)/dev-tools  ## the Python tests and docstrings (PYTEST_ARGS="-k ...")
-	OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n auto --dist worksteal \
+	$(BIN)/python -m pytest -n auto --dist worksteal \
 	  --doctest-modules --pyargs feldspar tests/python tests/architecture $(PYTEST_ARGS)
 
 lint: $(STAMPS)/package $(STAMPS)/dev-tools  ## ruff, mypy, clang-format, import contracts, layers

@@ -10,8 +10,11 @@ Learns Markov networks, log-linear models with conjunctive features, from discre
 True
 """
 
+from feldspar._waiting import threads_that_sleep
+
 try:
-    from feldspar._core import __version__
+    with threads_that_sleep():
+        from feldspar._core import __version__
 except ImportError as error:  # a source tree without its compiled part
     raise ImportError(
         "feldspar's compiled core is missing: install the package (pip install .) instead of "
