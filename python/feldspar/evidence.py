@@ -80,8 +80,7 @@ class Evidence:
                 f"evidence: expected a mapping such as {{{schema.names[0]!r}: value}}, a row or a "
                 f"table, got {evidence!r}"
             )
-        table = Table.of(evidence, schema=schema)
-        codes = np.ascontiguousarray(np.asarray(table), dtype=np.int32)
+        codes = Table.of(evidence, schema=schema).codes.astype(np.int32)
         return cls(schema, codes, None, is_single=False)
 
     @classmethod
