@@ -33,6 +33,8 @@ class Inputs:
     table : Table
     features : FeatureSet
     network : MarkovNetwork
+    loss_weight : float
+        C of L1 times the number of rows.
     n_draws : int
         Of GSSL's generator.
     n_questions, n_sweeps : int
@@ -42,6 +44,7 @@ class Inputs:
     def __init__(self, size: int, folder: Path) -> None:
         self.size = size
         self.folder = folder
+        self.loss_weight = 100.0
         self.n_draws = 100_000
         self.n_questions, self.n_sweeps = 10, 1_000
 
@@ -66,8 +69,8 @@ class Inputs:
 
     @cached_property
     def dependency(self) -> DependencyModel:
-        """A dependency network of trees."""
-        return fs.DependencyNetwork(cpd="tree", kappa=0.01, n_jobs=1).fit(self.table)
+        """A dependency network of trees; chance makes no splits, however many there are to try."""
+        return fs.DependencyNetwork(cpd="tree", kappa=1e-6, n_jobs=1).fit(self.table)
 
     @property
     def data(self) -> _core.Dataset:
@@ -173,6 +176,10 @@ class ManyFeatures(Inputs):
 
 class ManyValues(Inputs):
     """Variables of many values, each near an earlier one."""
+
+    def __init__(self, size: int, folder: Path) -> None:
+        super().__init__(size, folder)
+        self.loss_weight = 6.0 * size  # the more values, the fewer rows speak for each
 
     @cached_property
     def table(self) -> fs.Table:

@@ -20,7 +20,6 @@ from growth.plan import TaskName
 
 Work = Callable[[], object]
 
-_LOSS_WEIGHT = 100.0  # C times the number of rows, so that the penalty counts as much in all
 _ITERATIONS = 20
 _NEVER = 1e-12  # a tolerance that is not reached
 
@@ -40,7 +39,7 @@ def trees(inputs: Inputs) -> Work:
 def l1(inputs: Inputs) -> Work:
     """Solve a regression for each variable."""
     data = inputs.data
-    c_values = np.array([_LOSS_WEIGHT / len(inputs.table)])
+    c_values = np.array([inputs.loss_weight / len(inputs.table)])
     return lambda: _core.L1Path.fit(data, c_values, _core.L1Options(), 1, None)
 
 
@@ -85,9 +84,9 @@ def dn2mn(inputs: Inputs) -> Work:
 
 
 def gssl(inputs: Inputs) -> Work:
-    """Generate random features."""
-    data, n_draws = inputs.data, inputs.n_draws
-    return lambda: _core.generate_features(data, True, [n_draws], [1], 0, None)
+    """Generate random features, besides the rows that it starts with."""
+    data, size = inputs.data, len(inputs.table) + inputs.n_draws
+    return lambda: _core.generate_features(data, True, [size], [1], 0, None)
 
 
 def gibbs(inputs: Inputs) -> Work:
