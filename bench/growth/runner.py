@@ -45,20 +45,24 @@ class Runner:
     point_seconds: float
     budget_seconds: float
 
-    def run(self, results: Results, series: tuple[Series, ...]) -> bool:
-        """Measure what is missing; tell whether that was done in time."""
+    def run(self, results: Results, series: tuple[Series, ...]) -> None:
+        """Measure what is missing, in time."""
         start = time.monotonic()
         self._make_files(series)
         for one, size in plan.points(series):
-            if results.find(one, size) or is_too_long(results, one, size, self.point_seconds):
+            if not self.is_missing(results, one, size):
                 continue
             if time.monotonic() - start > self.budget_seconds:
-                return False
+                return
             point = self._measured(one, size)
             results.points.append(point)
             results.save(self.path)
             print(_line(point), flush=True)
-        return True
+
+    def is_missing(self, results: Results, series: Series, size: int) -> bool:
+        """Tell whether a point is still to be measured: it is neither there nor left out."""
+        is_there = results.find(series, size) is not None
+        return not is_there and not is_too_long(results, series, size, self.point_seconds)
 
     def _make_files(self, series: tuple[Series, ...]) -> None:
         """Let inputs make the files that they keep, lest the first point have it in its memory."""
@@ -75,10 +79,14 @@ class Runner:
         )
         process.start()
         sender.close()
-        is_done = receiver.poll(_PATIENCE * self.point_seconds + _START_SECONDS)
-        cost: Cost | None = receiver.recv() if is_done else None
-        process.kill()
-        process.join()
+        try:
+            is_done = receiver.poll(_PATIENCE * self.point_seconds + _START_SECONDS)
+            cost: Cost | None = receiver.recv() if is_done else None
+        except EOFError:  # its traceback has been printed
+            raise SystemExit(f"{series.axis} {series.task} {size} failed") from None
+        finally:
+            process.kill()
+            process.join()
         if cost is None:
             return Measured(series.axis, series.task, size, None, None)
         return Measured(series.axis, series.task, size, cost.seconds, cost.bytes)
