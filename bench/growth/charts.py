@@ -55,9 +55,18 @@ def _panel(ax: Axes, axis: Axis, curves: dict[TaskName, list[Point]], ylabel: st
     ax.set_xscale("log")
     ax.set_yscale("log")
     _guides(ax, axis, [point for points in curves.values() for point in points])
+    ax.set_xticks(axis.sizes, [_short(size) for size in axis.sizes])
+    ax.minorticks_off()
     ax.set_xlabel(axis.title.lower())
     ax.set_ylabel(ylabel)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def _short(size: int) -> str:
+    for unit, sign in ((1_000_000, "M"), (1_000, "k")):
+        if size >= unit:
+            return f"{size / unit:g}{sign}"
+    return str(size)
 
 
 def _guides(ax: Axes, axis: Axis, points: Sequence[Point]) -> None:

@@ -35,8 +35,12 @@ def exponents(points: Sequence[Point], *, floor: float = 0.0) -> Exponents:
     floor : float
         Costs below it are noise and left out.
     """
-    seen = sorted((size, cost) for size, cost in points if cost > floor)
-    return Exponents(slope(seen), slope(upper_half(seen)))
+    return Exponents(slope(above(points, floor)), slope(above(upper_half(points), floor)))
+
+
+def above(points: Sequence[Point], floor: float) -> list[Point]:
+    """Return the points whose costs are above a floor."""
+    return [(size, cost) for size, cost in points if cost > floor]
 
 
 def slope(points: Sequence[Point]) -> float | None:

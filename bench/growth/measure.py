@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-_ROUNDS = 5
-_ENOUGH_SECONDS = 0.5  # of rounds of one work
+ROUNDS = 20
+_ENOUGH_SECONDS = 2.0  # of rounds of one work
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def cost_of(prepare: Callable[[], Callable[[], object]]) -> Cost:
     forget_peak()
     spent = [_seconds(work)]
     peak = peak_bytes()
-    while len(spent) < _ROUNDS and sum(spent) < _ENOUGH_SECONDS:
+    while len(spent) < ROUNDS and sum(spent) < _ENOUGH_SECONDS:
         spent.append(_seconds(work))
     return Cost(min(spent), max(peak - idle, 0))
 

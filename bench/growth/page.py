@@ -7,6 +7,7 @@ from pathlib import Path
 
 from growth import charts, plan
 from growth.fits import Exponents, exponents
+from growth.measure import ROUNDS
 from growth.plan import Axis, Series
 from growth.results import Results
 
@@ -14,8 +15,12 @@ from growth.results import Results
 # what no longer fits into the processor's caches costs more each.
 MARGIN = 0.2
 # Less memory than this is what the allocator happens to have at hand.
-_LEAST_BYTES = 8e6
+_LEAST_BYTES = 2e6
 
+_BEYOND = """\
+What no algorithm explains is mostly memory: each step costs more where the data outgrow the
+processor's caches, and where the system has to hand out fresh pages. Other work on the machine adds
+noise."""
 _INTRODUCTION = """\
 # How cost grows
 
@@ -26,8 +31,8 @@ that grows as size^e is a straight line of slope e where both scales are logarit
 is fitted by least squares to all sizes, and to the upper half of their range, where fixed costs
 no longer show. It stands beside the largest exponent that the algorithm explains.
 
-- Seconds are of the processor, the fewest of up to five rounds; inputs are made outside the timed
-  part.
+- Seconds are of the processor, the fewest of up to {rounds} rounds; inputs are made outside the
+  timed part.
 - Memory is the peak of the process during the work, less what an idle interpreter has after its
   imports. The inputs of the work are included. Every point has a process of its own. Exponents
   leave out points below {least} MB."""
@@ -44,7 +49,7 @@ def page_text(results: Results, folder: str, point_seconds: float) -> str:
     """Return the page; pictures are in ``folder``."""
     made_with = ", ".join(f"{name} {value}" for name, value in results.made_with.items())
     parts = [
-        _INTRODUCTION.format(least=f"{_LEAST_BYTES / 1e6:.0f}"),
+        _INTRODUCTION.format(least=f"{_LEAST_BYTES / 1e6:.0f}", rounds=ROUNDS),
         f"Made with {made_with}.",
         _verdict(results),
     ]
@@ -70,7 +75,7 @@ def _verdict(results: Results) -> str:
             f"exponent is more than {MARGIN} above what is explained."
         )
     lead = f"More than {MARGIN} above what is explained, over the upper half of the sizes:"
-    return "\n".join([lead, "", *above])
+    return "\n".join([lead, "", *above, "", _BEYOND])
 
 
 def time_exponents(results: Results, series: Series) -> Exponents:

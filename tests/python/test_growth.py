@@ -53,6 +53,11 @@ def test_few_points_have_no_exponent() -> None:
     assert exponents([(10, 1.0), (100, 10.0), (1000, 100.0)], floor=50.0).whole is None
 
 
+def test_a_floor_does_not_move_the_upper_half() -> None:
+    points = [(10, 0.1), (100, 0.1), (1000, 10.0), (10_000, 1000.0)]
+    assert exponents(points, floor=1.0).upper == pytest.approx(2)
+
+
 def test_the_next_size_is_predicted_from_the_last_two() -> None:
     assert predicted([(1, 5.0), (10, 1.0), (100, 100.0)], 1000) == pytest.approx(10_000)
     assert predicted([(10, 1.0)], 100) is None
@@ -129,14 +134,14 @@ def test_the_page_says_when_all_is_well() -> None:
 
 
 def test_the_page_names_what_grows_too_fast() -> None:
-    bad = next(one for one in plan.SERIES if one.axis == "rows" and one.task == "load")
+    bad = next(one for one in plan.SERIES if one.axis == "rows" and one.task == "score")
 
     def cost(series: Series, size: int) -> tuple[float, int]:
         seconds, memory = as_explained(series, size)
         return (seconds * size**0.5 if series == bad else seconds), memory
 
     text = page.page_text(results_of(cost), "growth", point_seconds=30)
-    assert "- table and merged rows, by rows: seconds 1.50 where 1.00 is explained" in text
+    assert "- scores of rows, by rows: seconds 1.50 where 1.00 is explained" in text
     assert text.count("**1.50**") == 1
 
 
