@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar._jobs import resolve_jobs
-from feldspar.features import core_codes
+from feldspar.features import core_codes, refuse_missing
 from feldspar.schema import Schema
 from feldspar.table import Table
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from feldspar import _core
 
 __all__ = ["ConditionalModel", "Conditionals", "check_weight_left"]
+
+# Rows that are scored at once: what is known of each of their variables takes far more memory than
+# the scores, and is not kept. Enough for many threads to share.
+_BLOCK_ROWS = 1 << 16
 
 
 class _Core(Protocol):
@@ -45,9 +49,15 @@ class ConditionalModel(ABC):
 
     def score_samples(self, X: object, *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
         """Return the pseudo-log-likelihood of each row: the sum of ``log P(x_v | rest)``."""
-        codes = core_codes(Table.of(X, schema=self.schema))
-        per_variable = self._conditional_core.observed_log_conditionals(codes, resolve_jobs(n_jobs))
-        scores: npt.NDArray[np.float64] = per_variable.sum(axis=1)
+        table = Table.of(X, schema=self.schema)
+        refuse_missing(table)
+        threads = resolve_jobs(n_jobs)
+        scores = np.empty(len(table))
+        for start in range(0, len(table), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            codes = table.codes[rows].astype(np.int32)
+            per_variable = self._conditional_core.observed_log_conditionals(codes, threads)
+            scores[rows] = per_variable.sum(axis=1)
         return scores
 
     def score(

@@ -80,8 +80,7 @@ class Evidence:
                 f"evidence: expected a mapping such as {{{schema.names[0]!r}: value}}, a row or a "
                 f"table, got {evidence!r}"
             )
-        table = partial_rows(schema, evidence)
-        codes = np.ascontiguousarray(np.asarray(table), dtype=np.int32)
+        codes = partial_rows(schema, evidence).codes.astype(np.int32)
         return cls(schema, codes, None, is_single=False)
 
     @classmethod

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
+from feldspar._arrays import MISSING
 from feldspar._identifiers import warn_of_identifiers
 from feldspar.schema import Label, Schema, listing
 from feldspar.table import Table
@@ -305,17 +306,23 @@ def core_dataset(table: Table) -> _core.Dataset:
 
 def core_codes(table: Table) -> npt.NDArray[np.int32]:
     """Return a table's codes for the core; missing entries are refused by name."""
-    codes = np.ascontiguousarray(np.asarray(table), dtype=np.int32)
-    if table.has_missing:
-        row, column = (int(i) for i in np.argwhere(codes < 0)[0])
-        columns = [table.schema.names[v] for v in np.flatnonzero((codes < 0).any(axis=0))]
-        noun = "column" if len(columns) == 1 else "columns"
-        raise ValueError(
-            f"missing values in {len(columns)} {noun} ({', '.join(columns[:5])}"
-            f"{', ...' if len(columns) > 5 else ''}), first in row {row}, "
-            f"column {table.schema.names[column]!r}; expected complete rows (impute fills gaps)"
-        )
-    return codes
+    refuse_missing(table)
+    return table.codes.astype(np.int32)
+
+
+def refuse_missing(table: Table) -> None:
+    """Raise ``ValueError`` where entries are missing, naming the first and the columns."""
+    if not table.has_missing:
+        return
+    missing = table.codes == MISSING
+    row, column = (int(i) for i in np.argwhere(missing)[0])
+    columns = [table.schema.names[v] for v in np.flatnonzero(missing.any(axis=0))]
+    noun = "column" if len(columns) == 1 else "columns"
+    raise ValueError(
+        f"missing values in {len(columns)} {noun} ({', '.join(columns[:5])}"
+        f"{', ...' if len(columns) > 5 else ''}), first in row {row}, "
+        f"column {table.schema.names[column]!r}; expected complete rows (impute fills gaps)"
+    )
 
 
 def core_int(name: str, value: SupportsIndex) -> int:

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -119,6 +120,30 @@ TEST_CASE("canonical tests of interned sets are the same features as what was wr
   CHECK(builder.add_canonical(std::span(tests).first(1)).outcome == Added::new_feature);
   CHECK(builder.add_canonical({}).outcome == Added::always_true);
   CHECK(stored(std::move(builder).finish(), 1) == Canonical{{0, {1, 3}}});
+}
+
+TEST_CASE("what was appended without a look is found later") {
+  FeatureSetBuilder builder(Schema({2, 2, 2, 2, 2, 2, 2, 2}));
+  std::vector<Test> tests;
+  FeatureId next = 0;
+  for (Variable v = 0; v < 8; ++v)
+    for (Variable u = v + 1; u < 8; ++u) {
+      tests = {{v, 1}, {u, 1}};
+      CHECK(builder.append_new(tests) == next++);
+    }
+  CHECK(builder.size() == 28);
+  for (const auto& [test, outcome, feature] :
+       {std::tuple{Test{1, 1}, Added::duplicate, FeatureId{0}},
+        std::tuple{Test{1, 0}, Added::new_feature, FeatureId{28}},
+        std::tuple{Test{1, 0}, Added::duplicate, FeatureId{28}}}) {
+    tests = {{0, 1}, test};
+    const AddResult added = builder.add_canonical(tests);
+    CHECK(added.outcome == outcome);
+    CHECK(added.feature == feature);
+  }
+  tests = {{2, 0}};
+  CHECK(builder.append_new(tests) == 29);
+  CHECK(builder.add_canonical(tests).feature == 29);
 }
 
 TEST_CASE("tests that admit all values are dropped") {

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 
 import feldspar as fs
+from feldspar import conditionals
 from feldspar.training import TrainingReport
 from random_networks import every_state, networks
 
@@ -106,6 +107,19 @@ def test_pseudo_likelihood_agrees_with_the_learners_objective(network: fs.Markov
 
 
 # Scores
+
+
+def test_rows_are_scored_in_blocks(
+    network: fs.MarkovNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = every_state(SCHEMA)
+    at_once = network.score_samples(states)
+    monkeypatch.setattr(conditionals, "_BLOCK_ROWS", 5)
+    assert len(states) % 5
+    np.testing.assert_array_equal(network.score_samples(states), at_once)
+    states[7, 1] = -1
+    with pytest.raises(ValueError, match="first in row 7, column 'wind'"):
+        network.score_samples(states)
 
 
 def test_score_is_the_mean(network: fs.MarkovNetwork) -> None:

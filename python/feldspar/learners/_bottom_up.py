@@ -268,7 +268,7 @@ def _key(setting: Mapping[str, Any]) -> str:
 
 
 def _digest(table: Table) -> str:
-    content = hashlib.sha256(np.ascontiguousarray(np.asarray(table), dtype=np.int32).tobytes())
+    content = hashlib.sha256(table.codes.astype(np.int32).tobytes())
     content.update(np.ascontiguousarray(table.weights, dtype=np.float64).tobytes())
     return content.hexdigest()
 

@@ -35,7 +35,8 @@ struct ConjunctionOptions {
 
 namespace detail {
 
-// Depth-first over sets of tests in ascending variable order, to one fixed length.
+// Depth-first over sets of tests in ascending variable order, to one fixed length: no set comes
+// twice, and each is in canonical form.
 class ConjunctionSearch {
  public:
   ConjunctionSearch(const Dataset& data, const ConjunctionOptions& options,
@@ -55,22 +56,20 @@ class ConjunctionSearch {
   }
 
   void extend(Variable from, std::span<const Word> rows) {
-    if (variables_.size() == length_) {
-      builder_.add(variables_, values_);
+    if (tests_.size() == length_) {
+      builder_.append_new(tests_);
       return;
     }
     execution_.poll_or_throw();
     std::vector<Word> matched(rows.size());
     for (Variable v = from; v < data_.n_variables(); ++v)
       for (Value value = 1; value < data_.schema().cardinality(v); ++value) {
-        variables_.push_back(v);
-        values_.push_back(value);
+        tests_.push_back({v, value});  // {value} has number value
         matched.assign(rows.begin(), rows.end());
         data_.columns().intersect(v, {&value, 1}, matched);
-        if (!wants_support(variables_.size()) || counter_.count(matched) >= options_.min_support)
+        if (!wants_support(tests_.size()) || counter_.count(matched) >= options_.min_support)
           extend(v + 1, matched);
-        variables_.pop_back();
-        values_.pop_back();
+        tests_.pop_back();
       }
   }
 
@@ -80,8 +79,7 @@ class ConjunctionSearch {
   const Execution& execution_;
   FeatureSetBuilder& builder_;
   std::size_t length_ = 0;
-  std::vector<Variable> variables_;
-  std::vector<Value> values_;
+  std::vector<Test> tests_;
 };
 
 }  // namespace detail

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -131,6 +132,10 @@ class FeatureSetBuilder {
   ValueSetId intern(std::span<const Value> values);
   AddResult add_canonical(std::span<const Test> tests);
 
+  // A conjunction in canonical form that is no duplicate, as the caller knows. Nothing is looked up:
+  // in millions of features that would be a wait for memory each.
+  FeatureId append_new(std::span<const Test> tests);
+
   std::size_t size() const noexcept { return set_.size(); }
   FeatureSet finish() && { return std::move(set_); }
 
@@ -147,11 +152,12 @@ class FeatureSetBuilder {
   }
   bool intersect_repeated();
   AddResult commit();
-  void grow_table();
+  void fill_table();
 
   FeatureSet set_;
   std::map<std::vector<Value>, ValueSetId> larger_sets_;  // ids of sets with more than one value
   std::vector<FeatureId> table_;                          // open addressing, size a power of two
+  std::size_t n_in_table_ = 0;                            // features that can be looked up
   std::vector<Test> scratch_;                             // the conjunction being added
 };
 
@@ -230,28 +236,37 @@ inline AddResult FeatureSetBuilder::commit() {
 
 inline AddResult FeatureSetBuilder::add_canonical(std::span<const Test> tests) {
   if (tests.empty()) return {Added::always_true, kEmpty};
+  if (n_in_table_ < size()) fill_table();
   const std::size_t mask = table_.size() - 1;
   std::size_t place = hash_tests(tests) & mask;
   for (; table_[place] != kEmpty; place = (place + 1) & mask)
     if (std::ranges::equal(set_[table_[place]], tests)) return {Added::duplicate, table_[place]};
 
+  const FeatureId id = append_new(tests);
+  table_[place] = id;
+  n_in_table_ = size();
+  if (2 * size() > table_.size()) fill_table();
+  return {Added::new_feature, id};
+}
+
+inline FeatureId FeatureSetBuilder::append_new(std::span<const Test> tests) {
   require(size() < kEmpty - 1, "feature set: too many features");
   const auto id = static_cast<FeatureId>(size());
   set_.tests_.insert(set_.tests_.end(), tests.begin(), tests.end());
   set_.begin_.push_back(set_.tests_.size());
-  table_[place] = id;
-  if (2 * size() > table_.size()) grow_table();
-  return {Added::new_feature, id};
+  return id;
 }
 
-inline void FeatureSetBuilder::grow_table() {
-  table_.assign(2 * table_.size(), kEmpty);
+// Enters all features, in a table at least twice as large.
+inline void FeatureSetBuilder::fill_table() {
+  table_.assign(std::bit_ceil(std::max(table_.size(), 2 * size())), kEmpty);
   const std::size_t mask = table_.size() - 1;
   for (FeatureId id = 0; id < size(); ++id) {
     std::size_t place = hash_tests(set_[id]) & mask;
     while (table_[place] != kEmpty) place = (place + 1) & mask;
     table_[place] = id;
   }
+  n_in_table_ = size();
 }
 
 }  // namespace feldspar
