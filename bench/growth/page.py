@@ -18,8 +18,7 @@ MARGIN = 0.2
 _LEAST_BYTES = 2e6
 
 _BEYOND = """\
-What no algorithm explains is mostly memory: each step costs more where the data outgrow the
-processor's caches, and where the system has to hand out fresh pages. Other work on the machine adds
+Steps cost more each where the data outgrow the processor's caches; other work on the machine adds
 noise."""
 _INTRODUCTION = """\
 # How cost grows

@@ -138,9 +138,8 @@ void fit_target(const Dataset& data, const L1Design& design, Variable target,
   }
   const L1Problem problem(design, target, observed.codes, data.weights(), observed.values.size(),
                           options.penalize_intercept);
-  Solver solver(problem,
-                start == nullptr ? problem.start() : parameters_of(problem, observed, *start),
-                stop);
+  Solver solver(
+      problem, start == nullptr ? problem.start() : parameters_of(problem, observed, *start), stop);
   for (const std::size_t i : order) {
     const auto started = Clock::now();
     const L1Outcome outcome =
