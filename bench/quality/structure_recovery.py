@@ -68,6 +68,7 @@ LEARNERS: dict[str, Callable[[int], MarkovLearner]] = {
     "stopped-none": lambda rows: fs.Grafting(penalty="none"),
     "l1": lambda rows: fs.L1Neighborhood(),
     "l1-ebic": lambda rows: fs.L1Neighborhood(selection="ebic", prior_sd=1.0),
+    "busl": lambda rows: fs.BUSL(),
 }
 
 
