@@ -1,5 +1,6 @@
 """Reproducing the papers: units are run once, found again, and put beside the right numbers."""
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from feldspar.reproduce import _kinds, _run
 from feldspar.reproduce._experiment import Column, Experiment, Measure, Options, Row
 from feldspar.reproduce._figures import draw, picture
 from feldspar.reproduce._kinds import Context, Outcome, UnitError, make_learner
-from feldspar.reproduce._outcome import ExperimentResult, carry_out
+from feldspar.reproduce._outcome import Cell, ExperimentResult, carry_out
 from feldspar.reproduce._runner import MissingError, Runner
 from feldspar.reproduce._store import Store
 from feldspar.reproduce._texts import experiment_markdown, results_page
@@ -363,8 +364,17 @@ def test_what_a_limit_cut_short_is_marked(tmp_path: Path) -> None:
     assert [cell.is_limited for cell in found.cells] == [True, False]
     text = experiment_markdown(found)
     assert "| 5.000* | 5.000 |" in text
-    assert "stopped by its time limit" in text
+    assert "Stopped by its time limit" in text
     assert fs.__version__ in runner.origins()[0]
+
+
+def test_a_time_that_was_cut_short_is_compared_with_none() -> None:
+    column = experiment("slow").columns[0]
+    for measure, compared in ((Measure("seconds", 2, "ratio"), None), (column.measure, 2.0)):
+        own = dataclasses.replace(column, measure=measure)
+        cell = Cell(Row("nltcs", "nltcs"), own, 5.0, 3.0, is_limited=True)
+        assert cell.compared == compared
+        assert cell.is_comparable == (compared is not None)
 
 
 def test_equal_networks_share_their_scores(tmp_path: Path) -> None:

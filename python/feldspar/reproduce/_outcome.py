@@ -44,10 +44,19 @@ class Cell:
     is_limited: bool = False
 
     @property
+    def is_comparable(self) -> bool:
+        """Whether there is a number that says something beside others.
+
+        The time of a learner that was stopped says when it was stopped.
+        """
+        is_cut_time = self.is_limited and self.column.measure.compared == "ratio"
+        return self.ours is not None and not is_cut_time
+
+    @property
     def compared(self) -> float | None:
         """Ours less the paper's; of times, the paper's over ours."""
         how = self.column.measure.compared
-        if self.ours is None or self.paper is None or how == "none":
+        if self.ours is None or self.paper is None or how == "none" or not self.is_comparable:
             return None
         if how == "difference":
             return self.ours - self.paper
@@ -156,6 +165,8 @@ class ExperimentResult:
         for label, one in cells[pair[0]].items():
             other = cells[pair[1]].get(label)
             if other is None or one.ours is None or other.ours is None:
+                continue
+            if not (one.is_comparable and other.is_comparable):
                 continue
             ours.append((_oriented(one.ours, sign), _oriented(other.ours, sign)))
             if one.paper is not None and other.paper is not None:

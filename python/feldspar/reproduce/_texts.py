@@ -132,7 +132,7 @@ def experiment_markdown(result: ExperimentResult, picture: str | None = None) ->
             lines += [*_markdown_table(*summary), ""]
     if any(cell.is_limited for cell in result.cells):
         lines += [
-            "\\* A learner was stopped by its time limit; its best network so far counts.",
+            "\\* Stopped by its time limit: the best network so far counts, the time says nothing.",
             "",
         ]
     tests = result.tests()
