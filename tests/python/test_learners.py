@@ -273,6 +273,14 @@ def test_values_of_c_beyond_the_best_are_skipped(learner: Any) -> None:
     assert {row["C"] for row in every.trials_} == {0.05, 0.1, 10.0, 100.0}
 
 
+@pytest.mark.parametrize("learner", [fs.L1Neighborhood, fs.DN2MN, fs.DependencyNetwork])
+def test_values_of_c_that_leave_nothing_end_no_search(learner: Any) -> None:
+    one = learner(C=[1e-6, 1e-5, 1e-4, 1.0])
+    if learner is not fs.L1Neighborhood:
+        one.set_params(cpd="logistic")
+    assert one.fit(TRAIN, X_valid=VALID).best_params_["C"] == 1.0
+
+
 @pytest.mark.parametrize(
     "learner",
     [

@@ -68,6 +68,14 @@ def fit_one_by_one(search: Search, settings: PathSettings) -> Iterator[Regressio
         yield here
 
 
+def has_weights(path: _core.L1Path) -> bool:
+    """Tell whether any variable has a predictor.
+
+    As long as none has, values of C say nothing about those to come.
+    """
+    return bool(path.n_nonzeros.any())
+
+
 def skip(search: Search, settings: PathSettings, *, above: float) -> None:
     """Remember the values of C that were not tried."""
     for value in sorted({value for value in _checked(settings) if value > above}):

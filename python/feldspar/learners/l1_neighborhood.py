@@ -10,7 +10,14 @@ from feldspar import _core
 from feldspar._random import RandomState
 from feldspar.features import FeatureSet, core_float
 from feldspar.learners._base import PRIOR_SDS, MarkovLearner, one_of
-from feldspar.learners._logistic import C_VALUES, PathSettings, fit_one_by_one, fit_path, skip
+from feldspar.learners._logistic import (
+    C_VALUES,
+    PathSettings,
+    fit_one_by_one,
+    fit_path,
+    has_weights,
+    skip,
+)
 from feldspar.learners._race import Contender, are_beaten
 from feldspar.learners._search import Search, WeightSettings
 from feldspar.weights import OnInterrupt
@@ -129,7 +136,8 @@ class L1Neighborhood(MarkovLearner):
             if not self.exhaustive and tries and are_beaten(tries, sparser):
                 skip(search, path_settings, above=C)
                 return
-            sparser = tries or sparser
+            if has_weights(path.core):
+                sparser = tries or sparser
 
 
 class _Graphs:
