@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
 
@@ -23,7 +24,7 @@ _LONGEST = 3  # tests of a random conjunction
 _STRENGTH = 0.3  # standard deviation of weights that were not learned
 
 
-class Inputs:
+class Inputs(ABC):
     """What tasks work on; parts are made when asked for.
 
     Attributes
@@ -48,18 +49,18 @@ class Inputs:
         self.n_draws = 100_000
         self.n_questions, self.n_sweeps = 10, 1_000
 
-    def make_files(self) -> None:
+    def make_files(self) -> None:  # noqa: B027  # most axes keep nothing
         """Make what is kept in the folder for all sizes, unless it is there."""
 
-    @cached_property
+    @property
+    @abstractmethod
     def table(self) -> fs.Table:
         """The rows."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def features(self) -> fs.FeatureSet:
         """The features."""
-        raise NotImplementedError
 
     @cached_property
     def network(self) -> fs.MarkovNetwork:

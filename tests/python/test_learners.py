@@ -252,25 +252,37 @@ def _noise(n: int, seed: int) -> np.ndarray[Any, Any]:
     return rows
 
 
+SIMPLE_FIRST = {"C": [0.05, 0.1, 10.0, 100.0], "alpha": [100.0, 4.0, 1.0, 0.7, 0.5]}
+
+
 @pytest.mark.parametrize(
-    "learner",
+    ("learner", "name"),
     [
-        fs.L1Neighborhood(C=[100.0, 0.05, 10.0, 0.1], rule="or", prior_sd=[10.0, 100.0]),
-        fs.DN2MN(cpd="logistic", C=[100.0, 0.05, 10.0, 0.1]),
-        fs.DependencyNetwork(cpd="logistic", C=[100.0, 0.05, 10.0, 0.1]),
+        (fs.L1Neighborhood(rule="or", prior_sd=10.0), "C"),
+        (fs.DN2MN(cpd="logistic"), "C"),
+        (fs.DependencyNetwork(cpd="logistic"), "C"),
+        (fs.BLM(), "alpha"),
+        (fs.TopDown(additions=3), "alpha"),
     ],
-    ids=lambda learner: type(learner).__name__,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_values_of_c_beyond_the_best_are_skipped(learner: Any) -> None:
-    train, valid = _noise(60, 1), _noise(60, 2)
+def test_values_beyond_the_best_are_skipped(learner: Any, name: str) -> None:
+    train, valid = _noise(100, 1), _noise(100, 2)
+    values = SIMPLE_FIRST[name]
+    learner = clone(learner).set_params(**{name: sorted(values, key=lambda value: value % 7)})
     every = clone(learner).set_params(exhaustive=True).fit(train, X_valid=valid)
     some = clone(learner).fit(train, X_valid=valid)
     assert some.best_params_ == every.best_params_
-    assert some.best_params_["C"] < 10.0
-    skipped = [row["C"] for row in some.trials_ if row.get("status") == "skipped" and "C" in row]
-    assert skipped[-1] == 100.0
+    skipped = [
+        row[name]
+        for row in some.trials_
+        if row["stage"] == "structure" and row.get("status") == "skipped"
+    ]
+    assert skipped
+    assert values.index(some.best_params_[name]) < values.index(skipped[0])
+    assert skipped == values[-len(skipped) :]
     assert not [row for row in every.trials_ if row.get("status") == "skipped"]
-    assert {row["C"] for row in every.trials_} == {0.05, 0.1, 10.0, 100.0}
+    assert {row[name] for row in every.trials_} == set(values)
 
 
 @pytest.mark.parametrize("learner", [fs.L1Neighborhood, fs.DN2MN, fs.DependencyNetwork])
@@ -279,26 +291,6 @@ def test_values_of_c_that_leave_nothing_end_no_search(learner: Any) -> None:
     if learner is not fs.L1Neighborhood:
         one.set_params(cpd="logistic")
     assert one.fit(TRAIN, X_valid=VALID).best_params_["C"] == 1.0
-
-
-@pytest.mark.parametrize(
-    "learner",
-    [
-        fs.BLM(alpha=[0.5, 4.0, 1.0, 100.0, 0.7]),
-        fs.TopDown(alpha=[0.5, 4.0, 1.0, 100.0, 0.7], additions=3),
-    ],
-    ids=lambda learner: type(learner).__name__,
-)
-def test_alphas_below_the_best_are_skipped(learner: Any) -> None:
-    train, valid = _noise(100, 1), _noise(100, 2)
-    every = clone(learner).set_params(exhaustive=True).fit(train, X_valid=valid)
-    some = clone(learner).fit(train, X_valid=valid)
-    assert some.best_params_ == every.best_params_
-    skipped = [row["alpha"] for row in some.trials_ if row.get("status") == "skipped"]
-    assert skipped
-    assert max(skipped) < some.best_params_["alpha"]
-    assert not [row for row in every.trials_ if row.get("status") == "skipped"]
-    assert {row["alpha"] for row in every.trials_} == {0.5, 0.7, 1.0, 4.0, 100.0}
 
 
 def test_an_exhaustive_search_skips_nothing() -> None:

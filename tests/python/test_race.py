@@ -9,6 +9,7 @@ import pytest
 
 import feldspar as fs
 from feldspar.learners._race import STEPS, Contender, divide, leader
+from feldspar.learners._search import _best_start
 from feldspar.weights import PseudoLikelihood, WeightRun
 
 RNG = np.random.default_rng(5)
@@ -100,3 +101,14 @@ def test_without_validation_rows_nobody_is_beaten() -> None:
     assert divide([one, other]) == ([one, other], [])
     assert leader([one, other]) is other  # of one setting, what it came to last
     assert one.at_most == -math.inf
+
+
+def test_weights_start_from_the_better_of_two() -> None:
+    likelihood = PseudoLikelihood(FEATURES, TRAIN, n_jobs=1)
+    learned = fs.learn_weights(FEATURES, TRAIN, prior_sd=1.0, n_jobs=1).weights
+    zeros = np.zeros(len(FEATURES))
+    for starts in ([zeros, learned], [learned, zeros]):
+        assert np.array_equal(_best_start(likelihood, 1.0, starts), learned)
+        assert np.array_equal(_best_start(likelihood, 1e-3, starts), zeros)  # the prior counts
+    assert np.array_equal(_best_start(likelihood, 1.0, [None, zeros]), zeros)
+    assert _best_start(likelihood, 1.0, [None, None]) is None

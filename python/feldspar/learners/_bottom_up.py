@@ -21,7 +21,7 @@ from feldspar._progress import progress_bar
 from feldspar.features import FeatureSet, core_float, core_int
 from feldspar.io.checkpoint import SearchPoint, read_checkpoint, write_checkpoint
 from feldspar.learners._base import one_of
-from feldspar.learners._race import Contender, are_beaten
+from feldspar.learners._race import Contender
 from feldspar.learners._search import Search, WeightSettings
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
@@ -33,6 +33,8 @@ Distance: TypeAlias = Literal["gvdm", "hamming"]
 # The numbers of nearest examples that the paper generalises to.
 NEIGHBORS = (1, 2, 5, 10, 20, 25, 50, 100, 200)
 RELEARN_EVERY = 25
+
+_TUNED = ("alpha", "relearn_every", "prior_sd")
 
 _DISTANCES = {
     "gvdm": _core.DistanceKind.value_difference,
@@ -106,17 +108,14 @@ def generalize(
     alpha has made things worse for certain, those still smaller are skipped.
     """
     checkpoint = Checkpoint(search, start, settings)
+
+    def attempt(setting: dict[str, Any]) -> list[Contender]:
+        own = {name: setting[name] for name in _TUNED}
+        return _generalize_with(search, start, weights, params, own, settings, checkpoint)
+
     for path in settings.paths():
-        simpler: list[Contender] = []
-        for i, setting in enumerate(path):
-            if search.clock.is_over and search.network is not None:
-                return
-            tries = _generalize_with(search, start, weights, params, setting, settings, checkpoint)
-            if not settings.weights.exhaustive and are_beaten(tries, simpler):
-                for rest in path[i + 1 :]:
-                    search.skip({**params, **rest})
-                break
-            simpler = tries
+        whole = [params | setting for setting in path]
+        search.walk(whole, attempt, exhaustive=settings.weights.exhaustive)
 
 
 def _generalize_with(

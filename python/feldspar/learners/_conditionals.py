@@ -10,7 +10,7 @@ import numpy as np
 
 from feldspar import _core
 from feldspar.learners._base import one_of
-from feldspar.learners._logistic import PathSettings, fit_one_by_one, has_weights, skip
+from feldspar.learners._logistic import PathSettings, ascending, fit_one_by_one, has_weights
 from feldspar.learners._search import Search
 from feldspar.learners._trees import TreeSettings, choose_trees
 
@@ -67,7 +67,9 @@ def learn_conditionals(
         if best is None or score > best[0]:
             best = (score, C, path.core)
         elif not settings.exhaustive and score < best[0] and has_weights(best[2]):
-            skip(search, path_settings, above=C)  # one peak is assumed, and it is behind
+            for rest in ascending(path_settings):  # one peak is assumed, and it is behind
+                if rest > C:
+                    search.skip({"C": rest})
             break
     assert best is not None  # there is a C
     _, C, core = best

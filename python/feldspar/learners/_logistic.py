@@ -59,10 +59,10 @@ def fit_one_by_one(search: Search, settings: PathSettings) -> Iterator[Regressio
     """Solve the regressions for one C after another, from small to large, as they are asked for.
 
     Each goes on from the one before. Large values take most of the time: who has seen enough asks
-    no more, and `skip` tells of the rest.
+    no more.
     """
     before = None
-    for value in sorted(set(_checked(settings))):
+    for value in ascending(settings):
         here = _fit(search, [value], settings, before)
         before = here.core
         yield here
@@ -76,10 +76,9 @@ def has_weights(path: _core.L1Path) -> bool:
     return bool(path.n_nonzeros.any())
 
 
-def skip(search: Search, settings: PathSettings, *, above: float) -> None:
-    """Remember the values of C that were not tried."""
-    for value in sorted({value for value in _checked(settings) if value > above}):
-        search.skip({"C": value})
+def ascending(settings: PathSettings) -> list[float]:
+    """Return the values of C in the order in which they are tried, each once."""
+    return sorted(set(_checked(settings)))
 
 
 def _checked(settings: PathSettings) -> list[float]:

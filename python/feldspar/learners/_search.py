@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from feldspar._random import RandomState, generator
 from feldspar.conditionals import check_weight_left
 from feldspar.features import FeatureSet, core_dataset, core_float
 from feldspar.learners._clock import Clock
-from feldspar.learners._race import STEPS, Contender, divide, leader
+from feldspar.learners._race import STEPS, Contender, are_beaten, divide, leader
 from feldspar.missing import MissingValuesWarning, complete_rows, gaps, is_complete
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
@@ -184,6 +184,29 @@ class Search:
                 "seconds": seconds,
             }
         )
+
+    def walk(
+        self,
+        path: Sequence[dict[str, Any]],
+        attempt: Callable[[dict[str, Any]], list[Contender]],
+        *,
+        exhaustive: bool,
+    ) -> None:
+        """Try settings one after another, from those of simple networks to those of complex ones.
+
+        Once one has made things worse for certain, the rest is skipped: one peak is assumed. An
+        attempt that returns nothing has nothing to say about those to come.
+        """
+        simpler: list[Contender] = []
+        for i, setting in enumerate(path):
+            if self.clock.is_over and self.network is not None:
+                return
+            tries = attempt(setting)
+            if not exhaustive and tries and are_beaten(tries, simpler):
+                for rest in path[i + 1 :]:
+                    self.skip(rest)
+                return
+            simpler = tries or simpler
 
     def skip(self, params: dict[str, Any]) -> None:
         """Remember a setting that was not tried, since it could only have been worse."""

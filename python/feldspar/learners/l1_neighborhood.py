@@ -13,12 +13,12 @@ from feldspar.learners._base import PRIOR_SDS, MarkovLearner, one_of
 from feldspar.learners._logistic import (
     C_VALUES,
     PathSettings,
+    ascending,
     fit_one_by_one,
     fit_path,
     has_weights,
-    skip,
 )
-from feldspar.learners._race import Contender, are_beaten
+from feldspar.learners._race import Contender
 from feldspar.learners._search import Search, WeightSettings
 from feldspar.weights import OnInterrupt
 
@@ -127,17 +127,15 @@ class L1Neighborhood(MarkovLearner):
             path = fit_path(search, path_settings)
             graphs.learn(path.core, path.core.choose_by_ebic(gamma), {"gamma": gamma})
             return
-        sparser: list[Contender] = []
-        for path in fit_one_by_one(search, path_settings):
-            C = path.C[0]
-            tries = graphs.learn(path.core, [0] * len(search.data.train.schema), {"C": C})
-            if search.clock.is_over and search.network is not None:
-                return
-            if not self.exhaustive and tries and are_beaten(tries, sparser):
-                skip(search, path_settings, above=C)
-                return
-            if has_weights(path.core):
-                sparser = tries or sparser
+        regressions = fit_one_by_one(search, path_settings)
+
+        def attempt(setting: dict[str, Any]) -> list[Contender]:
+            path = next(regressions)
+            tries = graphs.learn(path.core, [0] * len(search.data.train.schema), setting)
+            return tries if has_weights(path.core) else []
+
+        values = [{"C": value} for value in ascending(path_settings)]
+        search.walk(values, attempt, exhaustive=self.exhaustive)
 
 
 class _Graphs:

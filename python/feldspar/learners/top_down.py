@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from feldspar._progress import progress_bar
 from feldspar._random import RandomState
 from feldspar.features import FeatureSet, core_float, core_int
 from feldspar.learners._base import MarkovLearner
-from feldspar.learners._race import Contender, are_beaten
+from feldspar.learners._race import Contender
 from feldspar.learners._search import Search
 from feldspar.network import MarkovNetwork
 from feldspar.weights import OnInterrupt
@@ -92,17 +93,9 @@ class TopDown(MarkovLearner):
     def _search(self, search: Search) -> None:
         alphas = sorted({core_float("alpha", a) for a in self._choices("alpha")}, reverse=True)
         for additions, sd in product(self._choices("additions"), self._choices("prior_sd")):
-            simpler: list[Contender] = []
-            for i, alpha in enumerate(alphas):
-                if search.clock.is_over and search.network is not None:
-                    return
-                setting = {"alpha": alpha, "additions": additions, "prior_sd": sd}
-                tries = self._conjoin(search, setting)
-                if not self.exhaustive and are_beaten(tries, simpler):
-                    for rest in alphas[i + 1 :]:
-                        search.skip(setting | {"alpha": rest})
-                    break
-                simpler = tries
+            shared = {"additions": additions, "prior_sd": sd}
+            path = [{"alpha": alpha, **shared} for alpha in alphas]
+            search.walk(path, partial(self._conjoin, search), exhaustive=self.exhaustive)
 
     def _conjoin(self, search: Search, setting: dict[str, Any]) -> list[Contender]:
         """Search with one setting and learn the weights of what is found."""
