@@ -83,7 +83,7 @@ def test_the_stages_and_the_grid() -> None:
     }
 
     def tried(tuning: str) -> tuple[fs.GSSL, list[dict[str, Any]]]:
-        learner = fs.GSSL(**params, tuning=tuning).fit(TRAIN, X_valid=VALID)
+        learner = fs.GSSL(**params, tuning=tuning, exhaustive=True).fit(TRAIN, X_valid=VALID)
         rows = [row for row in learner.trials_ if row["stage"] == "weights"]
         assert learner.score(VALID) == max(row["valid_pll"] for row in rows)
         return learner, rows
@@ -100,6 +100,30 @@ def test_the_stages_and_the_grid() -> None:
     # Warm starts lead to the same optimum.
     same = [row for row in grid if all(row[k] == best[k] for k in [*SMALL, "prior_sd", "l1"])]
     assert same[0]["valid_pll"] == pytest.approx(best["valid_pll"], abs=2e-3)
+
+
+def _skipped(learner: fs.GSSL) -> list[dict[str, Any]]:
+    return [row for row in learner.trials_ if row.get("status") == "skipped"]
+
+
+def test_what_lies_beyond_the_best_is_skipped() -> None:
+    noise = np.random.default_rng(3).integers(0, 2, (60, 8))  # the more features, the worse
+    train, valid = noise[:40], noise[40:]
+    sets: dict[str, Any] = {"n_generated": [100, 300, 1000], "threshold": [2, 0], "initial": "full"}
+    every = fs.GSSL(**sets, tuning="grid", exhaustive=True).fit(train, X_valid=valid)
+    some = fs.GSSL(**sets, tuning="grid").fit(train, X_valid=valid)
+    assert some.best_params_ == every.best_params_
+    assert some.best_params_["n_generated"] == 100
+    assert {row["n_generated"] for row in _skipped(some)} >= {1000}
+    assert not _skipped(every)
+    assert len(every.trials_) == len(some.trials_)  # those that were skipped are told of
+
+    one: dict[str, Any] = {"n_generated": 300, "threshold": 0, "initial": "full"}
+    wide = fs.GSSL(**one, prior_sd=[0.1, 1.0, 10.0], l1=[0.01, 0.1, 1.0], tuning="grid")
+    wide.fit(train, X_valid=valid)
+    assert wide.best_params_["prior_sd"] == 0.1
+    assert {(row["prior_sd"], row["l1"]) for row in _skipped(wide)} >= {(10.0, 1.0), (10.0, 0.01)}
+    assert not any(row["prior_sd"] == 1.0 and row["l1"] == 1.0 for row in _skipped(wide))
 
 
 def test_equal_feature_sets_are_tried_once() -> None:

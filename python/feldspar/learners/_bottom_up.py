@@ -115,7 +115,7 @@ def generalize(
 
     for path in settings.paths():
         whole = [params | setting for setting in path]
-        search.walk(whole, attempt, exhaustive=settings.weights.exhaustive)
+        search.walk(whole, attempt, search.skip, exhaustive=settings.weights.exhaustive)
 
 
 def _generalize_with(

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
 from feldspar.weights import PseudoLikelihood, WeightRun, fit_path, is_interrupted
+
+# A setting, or several that belong together: what a walk attempts at a time.
+Step = TypeVar("Step")
 
 # The part of the training rows that choices are made by where there are no validation rows.
 _HELD_OUT = 0.1
@@ -187,32 +190,42 @@ class Search:
 
     def walk(
         self,
-        path: Sequence[dict[str, Any]],
-        attempt: Callable[[dict[str, Any]], list[Contender]],
+        path: Sequence[Step],
+        attempt: Callable[[Step], list[Contender]],
+        skip: Callable[[Step], None],
         *,
         exhaustive: bool,
-    ) -> None:
+    ) -> list[Contender]:
         """Try settings one after another, from those of simple networks to those of complex ones.
 
         Once one has made things worse for certain, the rest is skipped: one peak is assumed. An
-        attempt that returns nothing has nothing to say about those to come.
+        attempt that returns nothing has nothing to say about those to come. Returns what came of
+        all attempts: one step of a walk may be a walk.
         """
+        tried: list[Contender] = []
         simpler: list[Contender] = []
-        for i, setting in enumerate(path):
+        for i, step in enumerate(path):
             if self.clock.is_over and self.network is not None:
-                return
-            tries = attempt(setting)
+                break
+            tries = attempt(step)
+            tried += tries
             if not exhaustive and tries and are_beaten(tries, simpler):
                 for rest in path[i + 1 :]:
-                    self.skip(rest)
-                return
+                    skip(rest)
+                break
             simpler = tries or simpler
+        return tried
 
     def skip(self, params: dict[str, Any]) -> None:
-        """Remember a setting that was not tried, since it could only have been worse."""
+        """Remember a structure that was not learned, since it could only have been worse."""
         self.add_structure_trial(
             params | {"status": "skipped"}, valid_pll=None, n_features=0, seconds=0.0
         )
+
+    def skip_weights(self, params: dict[str, Any], *, n_features: int) -> None:
+        """Remember weights that were not learned, since they could only have been worse."""
+        row = {"stage": "weights", **params, "n_features": n_features, "seconds": 0.0}
+        self.trials.append(row | {"status": "skipped", "valid_pll": None})
 
     def learn_weights(
         self,
@@ -243,13 +256,13 @@ class Search:
                 judge = PseudoLikelihood._of_core(
                     features, self.data.valid_dataset, settings.n_jobs
                 )
-            for i in _narrowest_first(settings.prior_sd):
+            for i in narrowest_first(settings.prior_sd):
                 if self.clock.is_over and self._contenders:
                     break
                 own = {**params, "prior_sd": settings.prior_sd[i]}
                 row = {"stage": "weights", **own, "n_features": len(features), "seconds": 0.0}
                 if races and len(path) > 1 and path[-1].is_beaten_by(path[-2]):
-                    self.trials.append(row | {"status": "skipped", "valid_pll": None})
+                    self.skip_weights(own, n_features=len(features))
                     continue
                 starts = [
                     path[-1].network.weights if path else initial_weights,
@@ -270,23 +283,23 @@ class Search:
 
     def select_features(
         self,
-        features: FeatureSet,
+        likelihood: PseudoLikelihood,
         params: dict[str, Any],
         settings: WeightSettings,
         *,
-        l1: Sequence[float],
+        prior_sd: float | None,
+        l1: float,
         initial_weights: npt.ArrayLike | None = None,
-    ) -> list[MarkovNetwork]:
-        """Learn weights under L1 penalties, one with each prior; return the networks.
+    ) -> list[Contender]:
+        """Learn weights under an L1 penalty beside the prior, to the end; return what came of it.
 
-        Features that are left without weight are dropped from them. All weights are learned to the
-        end.
+        Features that are left without weight are dropped. Raises KeyboardInterrupt after an
+        interruption, the network being kept.
         """
         with self.clock.stage("weights"):
-            likelihood = PseudoLikelihood._of_core(features, self.data.for_weights, settings.n_jobs)
-            networks = fit_path(
+            (network,) = fit_path(
                 likelihood,
-                prior_sd=settings.prior_sd,
+                prior_sd=[prior_sd],
                 l1=l1,
                 initial_weights=initial_weights,
                 max_iterations=settings.max_iterations,
@@ -294,12 +307,11 @@ class Search:
                 time_limit=self.clock.seconds_left,
                 verbose=settings.verbose,
             )
-            networks = [network.without_zeros() for network in networks]
-            for network in networks:
-                self.offer(network, params, n_jobs=settings.n_jobs)
-        if any(map(is_interrupted, networks)):
+            network = network.without_zeros()
+            contender = self.offer(network, params, n_jobs=settings.n_jobs)
+        if is_interrupted(network):
             raise KeyboardInterrupt
-        return networks
+        return [contender]
 
     def finish(self) -> None:
         """Learn the weights of all that may be the best to the end, the most promising first."""
@@ -311,12 +323,10 @@ class Search:
 
     def offer(
         self, network: MarkovNetwork, params: dict[str, Any], *, n_jobs: int | None = None
-    ) -> None:
+    ) -> Contender:
         """Score a network whose weights are final, remember the trial, keep it if it is best."""
         started = time.perf_counter()
         report = network.training_
-        if report is not None and np.isnan(report.objective):  # an interruption left it no time
-            return
         if report is not None:
             penalty = {"prior_sd": report.prior_sd} | ({"l1": report.l1} if report.l1 else {})
             params = {**params, **penalty}
@@ -332,6 +342,7 @@ class Search:
             "seconds": time.perf_counter() - started + (0.0 if report is None else report.seconds),
         }
         self._take(contender)
+        return contender
 
     def stand_in(self, network: MarkovNetwork | None, params: dict[str, Any]) -> None:
         """Keep a network until the first one is offered: all that an interruption would leave."""
@@ -359,7 +370,7 @@ class Search:
         self.network, self.params = best.network, best.params
 
 
-def _narrowest_first(prior_sd: Sequence[float | None]) -> list[int]:
+def narrowest_first(prior_sd: Sequence[float | None]) -> list[int]:
     """Return the places of the priors, by their standard deviation."""
     sds = [np.inf if sd is None else core_float("prior_sd", sd) for sd in prior_sd]
     return sorted(range(len(sds)), key=lambda i: sds[i])

@@ -217,7 +217,7 @@ class Grafting(MarkovLearner):
             try:
                 if self.relearn and not (search.clock.is_over and before is not None):
                     search.learn_weights(features, params, self._weight_settings())
-                else:
+                elif not math.isnan(fit.fit.objective):  # an interruption left it some time
                     with search.clock.stage("weights"):
                         network = network_of_fit(features, fit.fit, total_weight, 0.0)
                         search.offer(network, params, n_jobs=self.n_jobs)

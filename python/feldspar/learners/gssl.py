@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar, Literal, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 
 from feldspar import _core
 from feldspar._progress import progress_bar
 from feldspar._random import RandomState, core_seed
 from feldspar.features import FeatureSet, core_float, core_int
 from feldspar.learners._base import MarkovLearner, one_of
-from feldspar.learners._search import Search, carried_over
+from feldspar.learners._race import Contender
+from feldspar.learners._search import (
+    Search,
+    Step,
+    WeightSettings,
+    carried_over,
+    narrowest_first,
+)
 from feldspar.network import MarkovNetwork
-from feldspar.weights import OnInterrupt
+from feldspar.weights import OnInterrupt, PseudoLikelihood
 
 Initial: TypeAlias = Literal["positive", "full"]
 INITIALS: tuple[Initial, ...] = ("positive", "full")
 Tuning: TypeAlias = Literal["staged", "grid"]
 TUNINGS: tuple[Tuning, ...] = ("staged", "grid")
 
-Penalties: TypeAlias = list[tuple[float | None, float]]
+Penalty: TypeAlias = tuple[float | None, float]  # prior_sd and l1
 
 
 class GSSL(MarkovLearner):
@@ -50,9 +55,12 @@ class GSSL(MarkovLearner):
     l1 : float or sequence of float
         Strength of the L1 penalty, which holds besides the prior.
     tuning : {"staged", "grid"}
-        Which settings are tried. ``"grid"``: all combinations, as in the paper. ``"staged"``: each
-        feature set (``n_generated``, ``threshold``, ``initial``) with the middle values of
-        ``prior_sd`` and ``l1``; then all penalties for the best of the feature sets.
+        Which settings are tried. ``"grid"``: all penalties for each feature set (``n_generated``,
+        ``threshold``, ``initial``), as in the paper. ``"staged"``: the middle values of
+        ``prior_sd`` and ``l1`` for each; then all penalties for the best of the feature sets.
+    exhaustive : bool
+        Leave nothing out. If not, larger numbers, smaller thresholds, wider priors and weaker L1
+        penalties are skipped once one of them has made things worse; ``trials_`` tells which.
     ...
 
     Notes
@@ -89,6 +97,7 @@ class GSSL(MarkovLearner):
         tuning: str = "staged",
         max_iterations: int = 1000,
         tolerance: float = 1e-5,
+        exhaustive: bool = False,
         time_limit: float | None = None,
         random_state: RandomState = 0,
         n_jobs: int | None = None,
@@ -103,6 +112,7 @@ class GSSL(MarkovLearner):
         self.tuning = tuning
         self.max_iterations = max_iterations
         self.tolerance = tolerance
+        self.exhaustive = exhaustive
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -111,91 +121,157 @@ class GSSL(MarkovLearner):
 
     def _search(self, search: Search) -> None:
         tuning = one_of("tuning", self.tuning, TUNINGS)
-        penalties = self._penalties()
-        middle = self._middle_penalty()
-        first = [middle] if tuning == "staged" else penalties
-        best: tuple[float, FeatureSet, dict[str, object]] | None = None
-        last: MarkovNetwork | None = None
-        for features, params in self._feature_sets(search):
-            if search.clock.is_over and search.network is not None:
-                return
-            start = carried_over(last, features)
-            tried = len(search.trials)
-            last = self._select(search, features, params, first, start)[-1]
-            scores = [row["valid_pll"] for row in search.trials[tried:]]
-            if scores and (best is None or (scores[0] is not None and max(scores) > best[0])):
-                best = (-np.inf if scores[0] is None else max(scores), features, params)
-        rest = [penalty for penalty in penalties if penalty not in first]
-        if best is None or not rest or search.clock.is_over:
-            return
-        start = carried_over(search.network, best[1])
-        self._select(search, best[1], best[2], rest, start)
+        whole = self._penalties()
+        selection = _Selection(search, self._weight_settings())
+        for initial in [one_of("initial", word, INITIALS) for word in self._choices("initial")]:
+            selection.try_sets(
+                self._feature_sets(search, initial),
+                [[self._middle_penalty()]] if tuning == "staged" else whole,
+            )
+        if selection.best is not None:
+            selection.try_penalties(selection.best, whole)
 
-    def _penalties(self) -> Penalties:
-        return list(product(self._choices("prior_sd"), self._choices("l1")))
+    def _penalties(self) -> list[list[Penalty]]:
+        """Return, for each prior from the narrowest on, L1 penalties from the strongest on."""
+        sds = self._choices("prior_sd")
+        l1s = sorted({core_float("l1", l1) for l1 in self._choices("l1")}, reverse=True)
+        return [[(sds[i], l1) for l1 in l1s] for i in narrowest_first(sds)]
 
-    def _middle_penalty(self) -> tuple[float | None, float]:
+    def _middle_penalty(self) -> Penalty:
         sds, l1s = self._choices("prior_sd"), self._choices("l1")
-        return sds[len(sds) // 2], l1s[len(l1s) // 2]
+        return sds[len(sds) // 2], core_float("l1", l1s[len(l1s) // 2])
+
+    def _feature_sets(self, search: Search, initial: Initial) -> list[list[_FeatureSet]]:
+        """Generate the distinct feature sets: for each threshold from the largest on, growing."""
+        sizes = sorted({core_int("n_generated", n) for n in self._choices("n_generated")})
+        thresholds = sorted(
+            {core_int("threshold", t) for t in self._choices("threshold")}, reverse=True
+        )
+        for name, least, smallest in (
+            ("n_generated", 1, sizes[0]),
+            ("threshold", 0, thresholds[-1]),
+        ):
+            if smallest < least:
+                raise ValueError(f"{name}: expected at least {least}, got {smallest}")
+        started = time.perf_counter()
+        with (
+            search.clock.stage("structure"),
+            progress_bar("features", shown=self.verbose) as progress,
+        ):
+            generated = _core.generate_features(
+                search.data.dataset,
+                initial == "positive",
+                sizes,
+                thresholds,
+                core_seed(self.random_state),
+                progress,
+            )
+        seconds = time.perf_counter() - started
+        # A set is part of those of smaller thresholds, and of the same threshold and larger sizes:
+        # with as many features it is the same.
+        chains: list[list[_FeatureSet]] = [[] for _ in thresholds]
+        smaller_size = [-1] * len(thresholds)
+        for size, by_threshold in zip(sizes, generated, strict=True):
+            larger_threshold = -1
+            for i, core in enumerate(by_threshold):
+                params = {"initial": initial, "n_generated": size, "threshold": thresholds[i]}
+                search.add_structure_trial(
+                    params, valid_pll=None, n_features=len(core), seconds=seconds
+                )
+                seconds = 0.0  # one run makes them all
+                if len(core) not in (larger_threshold, smaller_size[i]):
+                    features = FeatureSet._of_core(search.data.train.schema, core)
+                    chains[i].append(_FeatureSet(params, features))
+                larger_threshold = smaller_size[i] = len(core)
+        return chains
+
+
+@dataclass(frozen=True, eq=False)
+class _FeatureSet:
+    """What was generated with a setting."""
+
+    params: dict[str, Any]
+    features: FeatureSet
+
+
+class _Selection:
+    """Tries feature sets and penalties, both from simple to complex, and knows the best set."""
+
+    def __init__(self, search: Search, settings: WeightSettings) -> None:
+        self._search = search
+        self._settings = settings
+        self._tried: dict[tuple[_FeatureSet, Penalty], list[Contender]] = {}
+        self._last: MarkovNetwork | None = None
+        self.best: _FeatureSet | None = None
+
+    def try_sets(
+        self, chains: Sequence[Sequence[_FeatureSet]], penalties: Sequence[Sequence[Penalty]]
+    ) -> None:
+        """Try feature sets with these penalties."""
+
+        def skip(growing: Sequence[_FeatureSet]) -> None:
+            for own in growing:
+                self._skip(own, penalties)
+
+        def attempt(growing: Sequence[_FeatureSet]) -> list[Contender]:
+            return self._walk(
+                growing,
+                lambda own: self.try_penalties(own, penalties),
+                lambda own: self._skip(own, penalties),
+            )
+
+        self._walk(chains, attempt, skip)
+
+    def try_penalties(
+        self, own: _FeatureSet, penalties: Sequence[Sequence[Penalty]]
+    ) -> list[Contender]:
+        """Try the penalties with a feature set, those that were not tried with it before."""
+        with self._search.clock.stage("weights"):
+            likelihood = PseudoLikelihood._of_core(
+                own.features, self._search.data.for_weights, self._settings.n_jobs
+            )
+
+        def attempt(weakening: Sequence[Penalty]) -> list[Contender]:
+            return self._walk(
+                weakening,
+                lambda penalty: self._select(own, likelihood, penalty),
+                lambda penalty: self._skip(own, [[penalty]]),
+            )
+
+        return self._walk(penalties, attempt, lambda weakening: self._skip(own, [weakening]))
 
     def _select(
-        self,
-        search: Search,
-        features: FeatureSet,
-        params: dict[str, object],
-        penalties: Penalties,
-        start: npt.NDArray[np.float64] | None,
-    ) -> list[MarkovNetwork]:
-        return search.select_features(
-            features,
-            params,
-            self._weight_settings().with_priors([sd for sd, _ in penalties]),
-            l1=[strength for _, strength in penalties],
-            initial_weights=start,
+        self, own: _FeatureSet, likelihood: PseudoLikelihood, penalty: Penalty
+    ) -> list[Contender]:
+        if (own, penalty) in self._tried:
+            return self._tried[own, penalty]
+        sd, l1 = penalty
+        best_before = self._search.network
+        tries = self._search.select_features(
+            likelihood,
+            own.params,
+            self._settings,
+            prior_sd=sd,
+            l1=l1,
+            initial_weights=carried_over(self._last, own.features),
         )
+        self._tried[own, penalty] = tries
+        self._last = tries[-1].network
+        if self._search.network is not best_before:
+            self.best = own
+        return tries
 
-    def _feature_sets(self, search: Search) -> Iterator[tuple[FeatureSet, dict[str, object]]]:
-        """Generate the distinct feature sets to try: for each kind of examples, growing ones."""
-        initials = [one_of("initial", initial, INITIALS) for initial in self._choices("initial")]
-        sizes = sorted({core_int("n_generated", n) for n in self._choices("n_generated")})
-        thresholds = sorted({core_int("threshold", t) for t in self._choices("threshold")})
-        for name, least, numbers in (("n_generated", 1, sizes), ("threshold", 0, thresholds)):
-            if numbers[0] < least:
-                raise ValueError(f"{name}: expected at least {least}, got {numbers[0]}")
-        for strength in self._choices("l1"):
-            core_float("l1", strength)
-        seed = core_seed(self.random_state)
-        for initial in initials:
-            started = time.perf_counter()
-            with (
-                search.clock.stage("structure"),
-                progress_bar("features", shown=self.verbose) as progress,
-            ):
-                generated = _core.generate_features(
-                    search.data.dataset,
-                    initial == "positive",
-                    sizes,
-                    thresholds[::-1],
-                    seed,
-                    progress,
+    def _skip(self, own: _FeatureSet, penalties: Sequence[Sequence[Penalty]]) -> None:
+        for sd, l1 in chain.from_iterable(penalties):
+            if (own, (sd, l1)) not in self._tried:
+                self._search.skip_weights(
+                    {**own.params, "prior_sd": sd, "l1": l1}, n_features=len(own.features)
                 )
-            seconds = time.perf_counter() - started
-            # A set is part of those of smaller thresholds, and of the same threshold and larger
-            # sizes: with as many features it is the same.
-            smaller_size = dict.fromkeys(thresholds, -1)
-            for size, by_threshold in zip(sizes, generated, strict=True):
-                larger_threshold = -1
-                for threshold, core in zip(thresholds[::-1], by_threshold, strict=True):
-                    params: dict[str, object] = {
-                        "initial": initial,
-                        "n_generated": size,
-                        "threshold": threshold,
-                    }
-                    search.add_structure_trial(
-                        params, valid_pll=None, n_features=len(core), seconds=seconds
-                    )
-                    seconds = 0.0  # one run makes them all
-                    parts = (larger_threshold, smaller_size[threshold])
-                    larger_threshold = smaller_size[threshold] = len(core)
-                    if len(core) not in parts:
-                        yield FeatureSet._of_core(search.data.train.schema, core), params
+
+    def _walk(
+        self,
+        path: Sequence[Step],
+        attempt: Callable[[Step], list[Contender]],
+        skip: Callable[[Step], None],
+    ) -> list[Contender]:
+        return self._search.walk(path, attempt, skip, exhaustive=self._settings.exhaustive)

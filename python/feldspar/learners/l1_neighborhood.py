@@ -135,7 +135,7 @@ class L1Neighborhood(MarkovLearner):
             return tries if has_weights(path.core) else []
 
         values = [{"C": value} for value in ascending(path_settings)]
-        search.walk(values, attempt, exhaustive=self.exhaustive)
+        search.walk(values, attempt, search.skip, exhaustive=self.exhaustive)
 
 
 class _Graphs:

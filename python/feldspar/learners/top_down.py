@@ -95,7 +95,9 @@ class TopDown(MarkovLearner):
         for additions, sd in product(self._choices("additions"), self._choices("prior_sd")):
             shared = {"additions": additions, "prior_sd": sd}
             path = [{"alpha": alpha, **shared} for alpha in alphas]
-            search.walk(path, partial(self._conjoin, search), exhaustive=self.exhaustive)
+            search.walk(
+                path, partial(self._conjoin, search), search.skip, exhaustive=self.exhaustive
+            )
 
     def _conjoin(self, search: Search, setting: dict[str, Any]) -> list[Contender]:
         """Search with one setting and learn the weights of what is found."""
