@@ -172,7 +172,7 @@ def best(run: Callable[[], Run], rounds: int = 3, long: float = 3.0) -> Run:
 
 def compare(name: str, kind: str, args: argparse.Namespace) -> None:
     """Print one block of the table."""
-    train = fs.datasets.load(name).train
+    train = fs.datasets.load(name).train[: args.rows]
     order = 3 if kind == "triples" else 2
     features = fs.FeatureSet.conjunctions(train, order=order, min_support=10, supported_from=3)
     table = train.distinct() if args.merge else train
@@ -231,6 +231,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=["pairs", "triples"])
     parser.add_argument("--sd", type=float, default=1.0)
     parser.add_argument("--budget", type=float, default=120.0, help="seconds for each baseline")
+    parser.add_argument("--rows", type=int, help="only the first of each data set")
     parser.add_argument("--max-entries", type=float, default=6e8)
     parser.add_argument("--merge", action="store_true")
     parser.add_argument("--ours-only", action="store_true")
