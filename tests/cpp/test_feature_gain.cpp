@@ -74,8 +74,7 @@ TEST_CASE("contexts are where all other tests hold") {
       const bool matches = holds(problem.features, j, row);
       CHECK(has(rows.matched(), r) == matches);
       for (std::size_t i = 0; i < rows.n_tests(); ++i)
-        CHECK(has(rows.missed(i), r) ==
-              (!matches && holds_without(problem.features, j, i, row)));
+        CHECK(has(rows.missed(i), r) == (!matches && holds_without(problem.features, j, i, row)));
     }
   }
 }

@@ -99,8 +99,10 @@ class BottomUpSearch {
 
  private:
   static constexpr std::size_t kRemoval = std::numeric_limits<std::size_t>::max();
-  static constexpr double kLeastGain = 1e-6;        // of a change
-  static constexpr double kLeastAdjustment = 1e-3;  // of a weight, in a sweep
+  static constexpr double kLeastGain = 1e-6;  // of a change
+  // Of a step of a weight in a sweep; within a round also in units of what a test costs: changes are
+  // judged by that, and finer weights only make long features harder to give up.
+  static constexpr double kLeastStep = 1e-3, kLeastStepInTests = 0.05;
   static constexpr std::size_t kMostAtOnce = 32;
 
   // The best change of a feature.
@@ -111,8 +113,7 @@ class BottomUpSearch {
   };
   // What a thread works with.
   struct Worker {
-    Worker(const MarginState& state, const ValueSets& sets, double precision,
-           std::size_t most_rows)
+    Worker(const MarginState& state, const ValueSets& sets, double precision, std::size_t most_rows)
         : evaluator(state, sets, precision), keeper(most_rows) {}
 
     GainEvaluator evaluator;
@@ -122,6 +123,9 @@ class BottomUpSearch {
   };
 
   std::size_t n_features() const noexcept { return features_.size(); }
+  double least_step() const noexcept {
+    return std::max(kLeastStep, kLeastStepInTests * options_.alpha);
+  }
   bool in_network(std::span<const Test> tests) const;
   void enter(std::size_t feature);
   void leave(std::size_t feature);
@@ -134,7 +138,7 @@ class BottomUpSearch {
   bool still_gains(std::size_t feature, Proposal& proposal, Worker& worker);
   void accept(std::size_t feature, const Proposal& proposal, Worker& worker);
   void look_at_next(std::size_t n, const Execution& execution);
-  void relearn(int max_sweeps, const StopSign* stop, const Execution& execution);
+  void relearn(int max_sweeps, double least_gain, const StopSign* stop, const Execution& execution);
   void drop_removed();
   FeatureSet feature_set() const;
   std::vector<double> weights() const;
@@ -225,15 +229,15 @@ inline BottomUpSearch::BottomUpSearch(const Dataset& data, const BottomUpState& 
   failures_.resize(n);
   margins_.assign(start.features, weights());
   for (std::size_t i = 0; i < kMostAtOnce; ++i)
-    workers_.push_back(std::make_unique<Worker>(margins_, sets_, options_.precision(),
-                                                most_rows_to_keep(n)));
+    workers_.push_back(
+        std::make_unique<Worker>(margins_, sets_, options_.precision(), most_rows_to_keep(n)));
 }
 
 inline SearchStatus BottomUpSearch::learn_weights(int max_sweeps, double max_seconds,
                                                   const Execution& execution) {
   const StopSign stop(execution, max_seconds);
   try {
-    relearn(max_sweeps, &stop, execution);
+    relearn(max_sweeps, least_step(), &stop, execution);
   } catch (const Interrupted&) {
     return SearchStatus::interrupted;
   }
@@ -247,7 +251,7 @@ inline SearchStatus BottomUpSearch::advance(double max_seconds, const Execution&
       if (next_ == n_features()) {
         if (!changed_) return SearchStatus::finished;
         drop_removed();
-        relearn(options_.round_sweeps, nullptr, execution);
+        relearn(options_.round_sweeps, kLeastStep, nullptr, execution);
         next_ = n_fixed_;
         changed_ = false;
         ++round_;
@@ -257,7 +261,7 @@ inline SearchStatus BottomUpSearch::advance(double max_seconds, const Execution&
       const auto may_change = static_cast<std::size_t>(options_.relearn_every - since_relearning_);
       look_at_next(std::min({kMostAtOnce, may_change, n_features() - next_}), execution);
     }
-    relearn(options_.sweeps, nullptr, execution);
+    relearn(options_.sweeps, least_step(), nullptr, execution);
   } catch (const Interrupted&) {
     return SearchStatus::interrupted;
   }
@@ -368,12 +372,12 @@ inline void BottomUpSearch::look_at_next(std::size_t n, const Execution& executi
       {"search", static_cast<double>(n_changes_), 0, static_cast<double>(n_features())});
 }
 
-inline void BottomUpSearch::relearn(int max_sweeps, const StopSign* stop,
+inline void BottomUpSearch::relearn(int max_sweeps, double least_gain, const StopSign* stop,
                                     const Execution& execution) {
   const double enough = options_.tolerance * data_.total_weight();
   for (int sweep = 0; sweep < max_sweeps; ++sweep) {
-    const double gain = ascend_weights(features_, sets_, options_.precision(), kLeastAdjustment,
-                                       margins_, execution);
+    const double gain =
+        ascend_weights(features_, sets_, options_.precision(), least_gain, margins_, execution);
     if (gain <= enough || (stop != nullptr && stop->out_of_time())) break;
   }
   since_relearning_ = 0;

@@ -265,8 +265,7 @@ inline void GainEvaluator::find_places(std::span<const Row> few, std::span<const
     std::size_t step = 1;
     while (place + step < many.size() && many[place + step] <= row) step *= 2;
     const auto from = many.begin() + static_cast<std::ptrdiff_t>(place + step / 2);
-    const auto to =
-        many.begin() + static_cast<std::ptrdiff_t>(std::min(place + step, many.size()));
+    const auto to = many.begin() + static_cast<std::ptrdiff_t>(std::min(place + step, many.size()));
     place = static_cast<std::size_t>(std::lower_bound(from, to, row) - many.begin());
     assert(place < many.size() && many[place] == row);
     places_.push_back(place);

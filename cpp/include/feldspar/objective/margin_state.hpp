@@ -113,8 +113,8 @@ class MarginState {
   template <class RowNumber>
   void refresh(Variable v, std::size_t n, RowNumber row_number);
   void refresh_all();
-  Slope sum(Variable v, std::span<const Value> values, bool is_in,
-            std::span<const Row> rows) const;
+  static Slope sum(const Slope* terms, std::span<const Row> rows) noexcept;
+  Slope sum(Variable v, std::span<const Value> values, bool is_in, std::span<const Row> rows) const;
 
   const Dataset& data_;
   SimdLevel simd_ = simd_level();
@@ -234,32 +234,34 @@ inline double MarginState::log_likelihood() const {
   return sum;
 }
 
+inline MarginState::Slope MarginState::sum(const Slope* terms, std::span<const Row> rows) noexcept {
+  constexpr std::size_t kLanes = 4;  // so that additions need not wait for each other
+  std::array<Slope, kLanes> lanes{};
+  const auto add = [](Slope& to, const Slope& term) {
+    to.miss += term.miss;
+    to.curvature += term.curvature;
+  };
+  std::size_t k = 0;
+  for (; k + kLanes <= rows.size(); k += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add(lanes[lane], terms[rows[k + lane]]);
+  for (; k < rows.size(); ++k) add(lanes[0], terms[rows[k]]);
+  Slope total;
+  for (const Slope& lane : lanes) add(total, lane);
+  return total;
+}
+
 // Over rows where the value is in `values`, or rows where it is not.
 inline MarginState::Slope MarginState::sum(Variable v, std::span<const Value> values, bool is_in,
                                            std::span<const Row> rows) const {
   const std::size_t n_values = cardinality(v);
+  if (n_values == 2) return sum(slopes_[v].data(), rows);
   Slope total;
-  if (n_values == 2) {
-    constexpr std::size_t kLanes = 4;  // so that additions need not wait for each other
-    const Slope* slopes = slopes_[v].data();
-    std::array<Slope, kLanes> lanes{};
-    const auto add = [](Slope& to, const Slope& term) {
-      to.miss += term.miss;
-      to.curvature += term.curvature;
-    };
-    std::size_t k = 0;
-    for (; k + kLanes <= rows.size(); k += kLanes)
-      for (std::size_t lane = 0; lane < kLanes; ++lane) add(lanes[lane], slopes[rows[k + lane]]);
-    for (; k < rows.size(); ++k) add(lanes[0], slopes[rows[k]]);
-    for (const Slope& lane : lanes) add(total, lane);
-  } else if (n_values > 2) {
-    for (const Row r : rows) {
-      double admitted = 0;
-      for (const Value a : values) admitted += probabilities_[v][r * n_values + a];
-      const double other = std::max(1 - admitted, 0.0), weight = data_.weights()[r];
-      total.miss += weight * (is_in ? other : admitted);
-      total.curvature += weight * admitted * other;
-    }
+  for (std::size_t k = 0; n_values > 2 && k < rows.size(); ++k) {
+    double admitted = 0;
+    for (const Value a : values) admitted += probabilities_[v][rows[k] * n_values + a];
+    const double other = std::max(1 - admitted, 0.0), weight = data_.weights()[rows[k]];
+    total.miss += weight * (is_in ? other : admitted);
+    total.curvature += weight * admitted * other;
   }
   return total;
 }
