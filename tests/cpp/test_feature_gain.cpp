@@ -132,20 +132,22 @@ TEST_CASE("with weights on the grid, margins do not depend on how they came abou
     const Problem problem = small_problem(9, most);
     const Dataset data = problem.dataset();
     const ValueSets& sets = problem.features.value_sets();
-    std::vector<double> weights;
-    for (const double w : problem.weights) weights.push_back(on_grid(w));
-    CHECK(std::abs(weights[0] - problem.weights[0]) <= 0x1p-31);
+    std::vector<double> weights, detours;
+    for (const double w : problem.weights) {
+      weights.push_back(on_grid(w / 3));
+      detours.push_back(on_grid(1.7 * std::sin(w)));
+      CHECK(std::abs(weights.back() - w / 3) <= 0x1p-31);
+    }
     const MarginState direct = state_of(problem, data, weights);
-    MarginState detour = state_of(problem, data, std::vector<double>(weights.size(), 0.0));
+    MarginState detour = state_of(problem, data, detours);
     ContextFinder finder;
     ContextRows rows;
-    for (const double share : {0.3, 17.0, 1 / 3.0, 0.0})  // the last brings the rest
-      for (auto j = static_cast<FeatureId>(weights.size()); j-- > 0;) {
-        finder.find(problem.features[j], sets, data.columns(), rows);
-        const double part = on_grid(share * weights[j]);
-        detour.add(problem.features[j], sets, rows, part == 0 ? weights[j] : part);
-        if (part != 0) detour.add(problem.features[j], sets, rows, -part);
-      }
+    const auto add = [&](FeatureId j, double weight) {
+      finder.find(problem.features[j], sets, data.columns(), rows);
+      detour.add(problem.features[j], sets, rows, weight);
+    };
+    for (FeatureId j = 0; j < weights.size(); ++j) add(j, weights[j]);
+    for (FeatureId j = 0; j < weights.size(); ++j) add(j, -detours[j]);
     for (FeatureId j = 0; j < problem.features.size(); ++j) {
       finder.find(problem.features[j], sets, data.columns(), rows);
       CHECK(direct.slope(problem.features[j], sets, rows).miss ==
