@@ -13,7 +13,9 @@
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/feature/feature_lookup.hpp>
 #include <feldspar/learn/bottom_up.hpp>
+#include <feldspar/learn/coordinate_ascent.hpp>
 #include <feldspar/learn/example_features.hpp>
+#include <feldspar/objective/margin_state.hpp>
 
 #include "support/brute_force.hpp"
 #include "support/random_models.hpp"
@@ -254,6 +256,79 @@ TEST_CASE("a search goes on from any of its states as if nothing had happened") 
     BottomUpSearch again(data, state, options);
     CHECK(same(finish(again), search.state()));
   }
+}
+
+TEST_CASE("neither threads nor a restart change a search of many features") {
+  // More than a sweep looks at in one block, some of them removed before the restart.
+  const Rows rows = random_rows(35, 13, 2, 1200);
+  const Dataset data = rows.dataset();
+  const BottomUpOptions options = small_options(0.5, 25);
+  BottomUpState start = example_start(data, InitialFeatures::positive);
+  REQUIRE(start.features.size() > 600);
+  const auto advance = [&](BottomUpSearch& search, int steps, int n_threads) {
+    const Execution execution{n_threads, nullptr};
+    for (int i = 0; i < steps; ++i)
+      REQUIRE(search.advance(kForever, execution) == SearchStatus::advanced);
+    return search.state();
+  };
+  BottomUpSearch search(data, start, options), threads(data, start, options);
+  search.learn_weights(1, kForever, {1, nullptr});
+  threads.learn_weights(1, kForever, {4, nullptr});
+  const BottomUpState halfway = advance(search, 6, 1);
+  REQUIRE(halfway.features.size() < start.features.size());
+  const BottomUpState end = advance(search, 6, 1);
+  CHECK(same(advance(threads, 12, 4), end));
+  BottomUpSearch again(data, halfway, options);
+  CHECK(same(advance(again, 6, 1), end));
+}
+
+TEST_CASE("sweeps climb to the best weights") {
+  for (const Value most : {Value{2}, Value{4}})
+    for (const double precision : {0.2, 2.0}) {
+      const Rows rows = random_rows(80u + most, 5, most, 60);
+      const Dataset data = rows.dataset();
+      const BottomUpState start = example_start(data, InitialFeatures::positive);
+      BottomUpOptions options = small_options(0, 1);
+      options.prior_sd = 1 / std::sqrt(precision);
+      std::vector<WeightedConjunction> features;
+      for (FeatureId j = 0; j < start.features.size(); ++j)
+        features.push_back({{start.features[j].begin(), start.features[j].end()}, 0.0, {}});
+      features.push_back({});  // one that was removed
+      const auto weights = [&] {
+        std::vector<double> w;
+        for (std::size_t j = 0; j + 1 < features.size(); ++j) w.push_back(features[j].weight);
+        return w;
+      };
+      MarginState state(data);
+      double before = score(rows, start.features, weights(), options);
+      for (int sweep = 0; sweep < 400; ++sweep) {
+        const double gain = ascend_weights(features, start.features.value_sets(), precision, 1e-12,
+                                           state, {1, nullptr});
+        const double after = score(rows, start.features, weights(), options);
+        CHECK(after - before > gain - 1e-8);  // every step is safe
+        CHECK(gain >= 0);
+        before = after;
+      }
+      for (std::size_t j = 0; j + 1 < features.size(); ++j)
+        for (const double step : {-0.05, 0.05}) {
+          std::vector<double> w = weights();
+          w[j] += step;
+          CHECK(score(rows, start.features, w, options) < before + 1e-6);
+        }
+    }
+}
+
+TEST_CASE("contexts that are too long are not kept") {
+  const Rows rows = random_rows(90, 4, 2, 30);
+  const Dataset data = rows.dataset();
+  const BottomUpState start = example_start(data, InitialFeatures::positive);
+  WeightedConjunction feature{{start.features[0].begin(), start.features[0].end()}, 0.0, {}};
+  const auto& sets = start.features.value_sets();
+  ContextKeeper none(0), all(data.n_rows());
+  CHECK(none.rows(feature, sets, data.columns()).n_rows() == data.n_rows());
+  CHECK(!feature.rows.known());
+  CHECK(&all.rows(feature, sets, data.columns()) == &feature.rows);
+  CHECK(feature.rows.known());
 }
 
 TEST_CASE("identical features are one, and all of a single test are fixed") {

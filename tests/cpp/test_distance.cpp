@@ -72,10 +72,11 @@ double direct_distance(const Examples& examples, const FeatureSet& features, Fea
   return sum;
 }
 
-Examples random_examples(std::uint64_t seed, Value most, std::size_t n_variables = 12) {
+Examples random_examples(std::uint64_t seed, Value most, std::size_t n_variables = 12,
+                         std::size_t n_rows = 80) {
   Dice dice(seed);
   const Schema schema = random_schema(dice, n_variables, 2, most);
-  return {schema, random_codes(dice, schema, 80, 0.4)};
+  return {schema, random_codes(dice, schema, n_rows, 0.4)};
 }
 
 }  // namespace
@@ -109,8 +110,14 @@ TEST_CASE("distances are those of the formulas") {
 
 TEST_CASE("the tests that the nearest examples fail, merged or not") {
   const std::vector<double> ks{1, 2, 5, 10, 30, 200};
-  for (const Value most : {Value{2}, Value{4}}) {
-    const Examples examples = random_examples(40u + most, most, 7);
+  struct Size {
+    Value most;
+    std::size_t n_variables, n_rows;
+  };
+  // Of the many rows of the last only those are sorted that a sample says are near.
+  for (const auto [most, n_variables, n_rows] :
+       {Size{2, 7, 80}, Size{4, 7, 80}, Size{2, 13, 3000}}) {
+    const Examples examples = random_examples(40u + most, most, n_variables, n_rows);
     const Dataset data = Dataset::merge(examples.schema, examples.codes);
     REQUIRE(data.n_rows() < examples.size());
     const FeatureDistance distance(data, {});

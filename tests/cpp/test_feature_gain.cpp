@@ -2,9 +2,11 @@
 // variables of one to four values, sets of values, weighted rows.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -56,16 +58,23 @@ MarginState state_of(const Problem& problem, const Dataset& data,
 TEST_CASE("contexts are where all other tests hold") {
   const Problem problem = small_problem(3);
   const Dataset data = problem.dataset();
+  ContextFinder finder;
   ContextRows rows;
+  CHECK(!rows.known());
   std::vector<std::int32_t> row(data.n_variables());
+  const auto has = [](std::span<const Row> list, std::size_t r) {
+    return std::ranges::binary_search(list, static_cast<Row>(r));
+  };
   for (FeatureId j = 0; j < problem.features.size(); ++j) {
-    rows.find(problem.features[j], problem.features.value_sets(), data.columns());
+    finder.find(problem.features[j], problem.features.value_sets(), data.columns(), rows);
+    CHECK(rows.known());
     REQUIRE(rows.n_tests() == problem.features[j].size());
     for (std::size_t r = 0; r < data.n_rows(); ++r) {
       for (Variable v = 0; v < data.n_variables(); ++v) row[v] = data.columns().codes(v)[r];
-      CHECK(test_bit(rows.matched(), r) == holds(problem.features, j, row));
+      const bool matches = holds(problem.features, j, row);
+      CHECK(has(rows.matched(), r) == matches);
       for (std::size_t i = 0; i < rows.n_tests(); ++i)
-        CHECK(test_bit(rows.context(i), r) == holds_without(problem.features, j, i, row));
+        CHECK(has(rows.missed(i), r) == (!matches && holds_without(problem.features, j, i, row)));
     }
   }
 }
@@ -81,11 +90,70 @@ TEST_CASE("margins follow the weights") {
 
     std::vector<double> changed = problem.weights;
     changed[4] -= 0.7;
+    ContextFinder finder;
     ContextRows rows;
-    rows.find(problem.features[4], problem.features.value_sets(), data.columns());
+    finder.find(problem.features[4], problem.features.value_sets(), data.columns(), rows);
     state.add(problem.features[4], problem.features.value_sets(), rows, -0.7);
     CHECK(state.log_likelihood() ==
           doctest::Approx(state_of(problem, data, changed).log_likelihood()).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("slopes follow the weights, too") {
+  for (const Value most : {Value{2}, Value{4}}) {
+    const Problem problem = small_problem(7, most);
+    const Dataset data = problem.dataset();
+    const ValueSets& sets = problem.features.value_sets();
+    MarginState state = state_of(problem, data, std::vector<double>(problem.weights.size(), 0.0));
+    ContextFinder finder;
+    ContextRows rows;
+    for (FeatureId j = 0; j < problem.features.size(); ++j) {
+      finder.find(problem.features[j], sets, data.columns(), rows);
+      state.add(problem.features[j], sets, rows, problem.weights[j]);
+    }
+    const auto value = [&](FeatureId j, double step) {
+      std::vector<double> weights = problem.weights;
+      weights[j] += step;
+      return pseudo_log_likelihood(problem.features, weights, problem.codes, problem.row_weights);
+    };
+    for (FeatureId j = 0; j < problem.features.size(); ++j) {
+      finder.find(problem.features[j], sets, data.columns(), rows);
+      const MarginState::Slope slope = state.slope(problem.features[j], sets, rows);
+      constexpr double kStep = 1e-3;
+      const double up = value(j, kStep), here = value(j, 0), down = value(j, -kStep);
+      CHECK(std::abs(slope.miss - (up - down) / (2 * kStep)) < 1e-4);
+      CHECK(std::abs(slope.curvature - (2 * here - up - down) / (kStep * kStep)) < 1e-4);
+    }
+  }
+}
+
+TEST_CASE("with weights on the grid, margins do not depend on how they came about") {
+  for (const Value most : {Value{2}, Value{4}}) {
+    const Problem problem = small_problem(9, most);
+    const Dataset data = problem.dataset();
+    const ValueSets& sets = problem.features.value_sets();
+    std::vector<double> weights, detours;
+    for (const double w : problem.weights) {
+      weights.push_back(on_grid(w / 3));
+      detours.push_back(on_grid(1.7 * std::sin(w)));
+      CHECK(std::abs(weights.back() - w / 3) <= 0x1p-31);
+    }
+    const MarginState direct = state_of(problem, data, weights);
+    MarginState detour = state_of(problem, data, detours);
+    ContextFinder finder;
+    ContextRows rows;
+    const auto add = [&](FeatureId j, double weight) {
+      finder.find(problem.features[j], sets, data.columns(), rows);
+      detour.add(problem.features[j], sets, rows, weight);
+    };
+    for (FeatureId j = 0; j < weights.size(); ++j) add(j, weights[j]);
+    for (FeatureId j = 0; j < weights.size(); ++j) add(j, -detours[j]);
+    for (FeatureId j = 0; j < problem.features.size(); ++j) {
+      finder.find(problem.features[j], sets, data.columns(), rows);
+      CHECK(direct.slope(problem.features[j], sets, rows).miss ==
+            detour.slope(problem.features[j], sets, rows).miss);
+    }
+    CHECK(direct.log_likelihood() == detour.log_likelihood());
   }
 }
 
@@ -118,7 +186,9 @@ TEST_CASE("removal and generalisation gain what the definition says") {
       const auto tests = problem.features[j];
       const MarginState state = state_of(problem, data, problem.weights);
       GainEvaluator evaluator(state, problem.features.value_sets(), kPrecision);
-      const double removal = evaluator.take_out(tests, problem.weights[j]);
+      ContextRows rows;
+      ContextFinder().find(tests, problem.features.value_sets(), data.columns(), rows);
+      const double removal = evaluator.take_out(tests, rows, problem.weights[j]);
       CHECK(std::abs(brute_gain(problem, problem.weights, j, 0.0, base) - removal) < 1e-8);
       for (std::size_t first = 0; first < tests.size(); ++first) {
         // The feature without its first tests, in a network of its own to compare with.
@@ -159,9 +229,12 @@ TEST_CASE("an adjustment finds the weight that an addition would") {
     const MarginState state = state_of(problem, data, problem.weights);
     GainEvaluator evaluator(state, problem.features.value_sets(), kPrecision);
     for (FeatureId j = 0; j < problem.features.size(); ++j) {
+      ContextRows rows;
+      ContextFinder().find(problem.features[j], problem.features.value_sets(), data.columns(),
+                           rows);
       const WeightGain adjusted =
-          evaluator.adjustment(problem.features[j], problem.weights[j], 1e-12);
-      evaluator.take_out(problem.features[j], problem.weights[j]);
+          evaluator.adjustment(problem.features[j], rows, problem.weights[j], 1e-12);
+      evaluator.take_out(problem.features[j], rows, problem.weights[j]);
       CHECK(std::abs(adjusted.weight - evaluator.addition(problem.features[j]).weight) < 1e-3);
       CHECK(adjusted.gain >= 0);
       evaluator.put_back();

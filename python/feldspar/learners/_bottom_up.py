@@ -170,12 +170,12 @@ def _run(
             if known is None and weights is None:
                 status = core.learn_weights(1, _seconds_left(search), threads, progress)
             while status == "advanced":
-                checkpoint.keep(setting, core.state(), finished=False)
+                checkpoint.keep(setting, core, finished=False)
                 status = core.advance(_seconds_left(search), threads, progress)
     except KeyboardInterrupt:  # between two steps; within one the status tells
         status = "interrupted"
     if status == "finished":
-        checkpoint.keep(setting, core.state(), finished=True)
+        checkpoint.keep(setting, core, finished=True)
     checkpoint.write()
     return _network(schema, core.state()), status
 
@@ -236,10 +236,12 @@ class Checkpoint:
         return self._points.get(_key(setting))
 
     def keep(
-        self, setting: Mapping[str, Any], state: _core.BottomUpState, *, finished: bool
+        self, setting: Mapping[str, Any], core: _core.BottomUpSearch, *, finished: bool
     ) -> None:
-        """Remember where a search is; write it if the last time is long ago."""
-        self._last = (dict(setting), state, finished)
+        """Remember where a search is, if there is a file; write it if the last time is long ago."""
+        if self._path is None:  # a state is a copy of all features
+            return
+        self._last = (dict(setting), core.state(), finished)
         if time.perf_counter() - self._written >= self._every:
             self.write()
 

@@ -18,8 +18,10 @@
 // without change has judged all features by the same network.
 //
 // Nearest examples depend on the feature and the data only: they are found once for each
-// conjunction. Right after a relearning all that the search knows is in its BottomUpState, from
-// which it can go on, bit for bit, in another process.
+// conjunction, and so are the rows it acts on. Weights are on the grid of margin_state.hpp, so that
+// the margins are at all times those of the network, without rounding. Right after a relearning all
+// that the search knows is therefore in its BottomUpState, from which it can go on, bit for bit, in
+// another process.
 #pragma once
 
 #include <algorithm>
@@ -97,8 +99,10 @@ class BottomUpSearch {
 
  private:
   static constexpr std::size_t kRemoval = std::numeric_limits<std::size_t>::max();
-  static constexpr double kLeastGain = 1e-6;        // of a change
-  static constexpr double kLeastAdjustment = 1e-3;  // of a weight, in a sweep
+  static constexpr double kLeastGain = 1e-6;  // of a change
+  // Of a step of a weight in a sweep; within a round also in units of what a test costs: changes are
+  // judged by that, and finer weights only make long features harder to give up.
+  static constexpr double kLeastStep = 1e-3, kLeastStepInTests = 0.05;
   static constexpr std::size_t kMostAtOnce = 32;
 
   // The best change of a feature.
@@ -109,25 +113,32 @@ class BottomUpSearch {
   };
   // What a thread works with.
   struct Worker {
-    Worker(const MarginState& state, const ValueSets& sets, double precision)
-        : evaluator(state, sets, precision) {}
+    Worker(const MarginState& state, const ValueSets& sets, double precision, std::size_t most_rows)
+        : evaluator(state, sets, precision), keeper(most_rows) {}
 
     GainEvaluator evaluator;
     FeatureDistance::Scratch scratch;
+    ContextKeeper keeper;
     std::vector<Test> kept;
   };
 
   std::size_t n_features() const noexcept { return features_.size(); }
+  double least_step() const noexcept {
+    return std::max(kLeastStep, kLeastStepInTests * options_.alpha);
+  }
   bool in_network(std::span<const Test> tests) const;
   void enter(std::size_t feature);
   void leave(std::size_t feature);
 
+  const ContextRows& rows(std::size_t feature, Worker& worker) {
+    return worker.keeper.rows(features_[feature], sets_, data_.columns());
+  }
   void keep_tests(std::size_t feature, std::size_t cut, std::vector<Test>& kept) const;
   Proposal propose(std::size_t feature, Worker& worker);
-  bool still_gains(std::size_t feature, Proposal& proposal, Worker& worker) const;
+  bool still_gains(std::size_t feature, Proposal& proposal, Worker& worker);
   void accept(std::size_t feature, const Proposal& proposal, Worker& worker);
   void look_at_next(std::size_t n, const Execution& execution);
-  void relearn(int max_sweeps, const StopSign* stop, const Execution& execution);
+  void relearn(int max_sweeps, double least_gain, const StopSign* stop, const Execution& execution);
   void drop_removed();
   FeatureSet feature_set() const;
   std::vector<double> weights() const;
@@ -212,20 +223,21 @@ inline BottomUpSearch::BottomUpSearch(const Dataset& data, const BottomUpState& 
             " features must be those of one test, but feature ", j, " has ", tests.size());
     require(std::isfinite(start.weights[j]), "weights: feature ", j, " has weight ",
             start.weights[j], "; expected a finite number");
-    features_.push_back({{tests.begin(), tests.end()}, start.weights[j]});
+    features_.push_back({{tests.begin(), tests.end()}, on_grid(start.weights[j]), {}});
     enter(j);
   }
   failures_.resize(n);
-  margins_.assign(start.features, start.weights);
+  margins_.assign(start.features, weights());
   for (std::size_t i = 0; i < kMostAtOnce; ++i)
-    workers_.push_back(std::make_unique<Worker>(margins_, sets_, options_.precision()));
+    workers_.push_back(
+        std::make_unique<Worker>(margins_, sets_, options_.precision(), most_rows_to_keep(n)));
 }
 
 inline SearchStatus BottomUpSearch::learn_weights(int max_sweeps, double max_seconds,
                                                   const Execution& execution) {
   const StopSign stop(execution, max_seconds);
   try {
-    relearn(max_sweeps, &stop, execution);
+    relearn(max_sweeps, least_step(), &stop, execution);
   } catch (const Interrupted&) {
     return SearchStatus::interrupted;
   }
@@ -238,7 +250,8 @@ inline SearchStatus BottomUpSearch::advance(double max_seconds, const Execution&
     while (since_relearning_ < options_.relearn_every) {
       if (next_ == n_features()) {
         if (!changed_) return SearchStatus::finished;
-        relearn(options_.round_sweeps, nullptr, execution);
+        drop_removed();
+        relearn(options_.round_sweeps, kLeastStep, nullptr, execution);
         next_ = n_fixed_;
         changed_ = false;
         ++round_;
@@ -248,7 +261,7 @@ inline SearchStatus BottomUpSearch::advance(double max_seconds, const Execution&
       const auto may_change = static_cast<std::size_t>(options_.relearn_every - since_relearning_);
       look_at_next(std::min({kMostAtOnce, may_change, n_features() - next_}), execution);
     }
-    relearn(options_.sweeps, nullptr, execution);
+    relearn(options_.sweeps, least_step(), nullptr, execution);
   } catch (const Interrupted&) {
     return SearchStatus::interrupted;
   }
@@ -280,11 +293,12 @@ inline void BottomUpSearch::keep_tests(std::size_t feature, std::size_t cut,
 }
 
 inline BottomUpSearch::Proposal BottomUpSearch::propose(std::size_t feature, Worker& worker) {
-  const auto& [tests, weight] = features_[feature];
+  const auto& tests = features_[feature].tests;
   auto& failures = failures_[feature];
   if (failures.empty())
     failures = distance_.first_failures(tests, sets_, options_.neighbors, worker.scratch);
-  const double removal = worker.evaluator.take_out(tests, weight);
+  const double removal =
+      worker.evaluator.take_out(tests, rows(feature, worker), features_[feature].weight);
   Proposal best{removal + options_.alpha * static_cast<double>(tests.size()), 0.0, kRemoval};
   for (std::size_t cut = 0; cut < options_.neighbors.size(); ++cut) {
     if (std::ranges::find(failures, cut) == failures.end()) continue;  // as the cut before
@@ -301,10 +315,10 @@ inline BottomUpSearch::Proposal BottomUpSearch::propose(std::size_t feature, Wor
 }
 
 // The same change in the network as it is now.
-inline bool BottomUpSearch::still_gains(std::size_t feature, Proposal& proposal,
-                                        Worker& worker) const {
-  const auto& [tests, weight] = features_[feature];
-  const double removal = worker.evaluator.take_out(tests, weight);
+inline bool BottomUpSearch::still_gains(std::size_t feature, Proposal& proposal, Worker& worker) {
+  const auto& tests = features_[feature].tests;
+  const double removal =
+      worker.evaluator.take_out(tests, rows(feature, worker), features_[feature].weight);
   double added = 0;
   std::size_t n_kept = 0;
   if (proposal.cut != kRemoval) {
@@ -323,20 +337,15 @@ inline bool BottomUpSearch::still_gains(std::size_t feature, Proposal& proposal,
 }
 
 inline void BottomUpSearch::accept(std::size_t feature, const Proposal& proposal, Worker& worker) {
-  auto& [tests, weight] = features_[feature];
-  ContextRows rows;
-  rows.find(tests, sets_, data_.columns());
-  margins_.add(tests, sets_, rows, -weight);
+  WeightedConjunction& own = features_[feature];
+  margins_.add(own.tests, sets_, rows(feature, worker), -own.weight);
   leave(feature);
   if (proposal.cut == kRemoval) {
-    tests.clear();
-    weight = 0;
+    own = {};
   } else {
     keep_tests(feature, proposal.cut, worker.kept);
-    tests = worker.kept;
-    weight = proposal.weight;
-    rows.find(tests, sets_, data_.columns());
-    margins_.add(tests, sets_, rows, weight);
+    own = {worker.kept, proposal.weight, {}};
+    margins_.add(own.tests, sets_, rows(feature, worker), own.weight);
     enter(feature);
   }
   failures_[feature].clear();
@@ -363,16 +372,14 @@ inline void BottomUpSearch::look_at_next(std::size_t n, const Execution& executi
       {"search", static_cast<double>(n_changes_), 0, static_cast<double>(n_features())});
 }
 
-inline void BottomUpSearch::relearn(int max_sweeps, const StopSign* stop,
+inline void BottomUpSearch::relearn(int max_sweeps, double least_gain, const StopSign* stop,
                                     const Execution& execution) {
-  drop_removed();
   const double enough = options_.tolerance * data_.total_weight();
   for (int sweep = 0; sweep < max_sweeps; ++sweep) {
-    const double gain = ascend_weights(features_, sets_, options_.precision(), kLeastAdjustment,
-                                       margins_, execution);
+    const double gain =
+        ascend_weights(features_, sets_, options_.precision(), least_gain, margins_, execution);
     if (gain <= enough || (stop != nullptr && stop->out_of_time())) break;
   }
-  margins_.assign(feature_set(), weights());
   since_relearning_ = 0;
 }
 

@@ -55,7 +55,7 @@ class FeatureDistance {
                   const Execution& execution = {});
 
   struct Scratch {
-    std::vector<double> table, distances;
+    std::vector<double> table, distances, sample;
     std::vector<Word> matched;
     std::vector<std::pair<double, Row>> order;
   };
@@ -86,6 +86,7 @@ class FeatureDistance {
   };
 
   void make_groups();
+  void collect_nearest(std::span<const double> distances, double weight, Scratch& scratch) const;
   std::vector<double> conditional(Variable i, std::span<const Value> values, Variable c) const;
   double difference(std::span<const double> p, std::span<const double> q) const;
 
@@ -221,15 +222,44 @@ inline std::span<const double> FeatureDistance::unmatched_distances(std::span<co
   return distances;
 }
 
+// Puts the nearest unmatched rows, of that weight or more, into scratch.order, if not all. A sample
+// of the distances tells about how near that is.
+inline void FeatureDistance::collect_nearest(std::span<const double> distances, double weight,
+                                             Scratch& scratch) const {
+  constexpr std::size_t kSample = 256, kSafety = 4;
+  constexpr double kFar = std::numeric_limits<double>::infinity();
+  double limit = kFar;
+  const std::size_t stride = distances.size() / kSample;
+  const double share = weight / data_.total_weight() * static_cast<double>(kSample);
+  if (const auto place = kSafety + 2 * static_cast<std::size_t>(std::min(share, 1e6));
+      stride > 1 && place < kSample / 2) {
+    scratch.sample.clear();
+    for (std::size_t i = 0; i < kSample; ++i) scratch.sample.push_back(distances[i * stride]);
+    const auto nth = scratch.sample.begin() + static_cast<std::ptrdiff_t>(place);
+    std::nth_element(scratch.sample.begin(), nth, scratch.sample.end());
+    limit = *nth;
+  }
+  const auto collect = [&](auto is_near) {
+    double found = 0;
+    scratch.order.clear();
+    for (Row r = 0; r < distances.size(); ++r)
+      if (is_near(distances[r])) {
+        scratch.order.emplace_back(distances[r], r);
+        found += data_.weights()[r];
+      }
+    return found;
+  };
+  if (limit == kFar || collect([limit](double x) { return x <= limit; }) < weight)
+    collect([](double x) { return x < kFar; });
+}
+
 inline std::vector<std::uint8_t> FeatureDistance::first_failures(std::span<const Test> tests,
                                                                  const ValueSets& sets,
                                                                  std::span<const double> ks,
                                                                  Scratch& scratch) const {
   const auto distances = unmatched_distances(tests, sets, scratch);
   auto& order = scratch.order;
-  order.clear();
-  for (Row r = 0; r < distances.size(); ++r)
-    if (distances[r] < std::numeric_limits<double>::infinity()) order.emplace_back(distances[r], r);
+  collect_nearest(distances, ks.back(), scratch);
   std::vector<std::uint8_t> failures(tests.size(), static_cast<std::uint8_t>(ks.size()));
   std::size_t sorted = 0, k = 0;
   double weight = 0;  // of the rows that are nearer

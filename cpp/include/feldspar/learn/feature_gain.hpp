@@ -11,21 +11,22 @@
 //
 // One look at the terms at w = 0 gives an upper bound, since the curvature of a logistic function
 // cannot shrink faster than exp(-|w|) (it is self-concordant): with gradient g and curvature h
-// there, gain(w) <= |g| t - h (exp(-t) + t - 1) - t^2 / (2 sd^2), t = |w|. Candidates whose bound
-// is below what is asked are not solved; most are not.
+// there, gain(w) <= |g| t - h (exp(-t) + t - 1) - t^2 / (2 sd^2), t = |w|. Both are sums of terms
+// that the state keeps. Candidates whose bound is below what is asked are not solved; most are not.
+//
+// Weights are rounded to the state's grid (on_grid), which changes gains by less than rounding does.
 //
 // A GainEvaluator owns buffers and is for one thread; the state it looks at does not change.
 #pragma once
 
 #include <algorithm>
-#include <bit>
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
 #include <vector>
 
-#include <feldspar/base/bits.hpp>
 #include <feldspar/base/numeric.hpp>
 #include <feldspar/base/pack.hpp>
 #include <feldspar/base/simd.hpp>
@@ -56,13 +57,10 @@ struct LogisticMomentsKernel {
     Real value, miss, curvature;
 
     FELDSPAR_ALWAYS_INLINE void add(Real z, Real n) noexcept {
-      const Real positive = select(z > 0.0, z, constant<Real>(0.0));
-      const Real e = exp_negative(z - 2.0 * positive);  // exp(-|z|)
-      const Real inverse = 1.0 / (1.0 + e);
-      const Real smaller = e * inverse;
-      miss += n * select(z > 0.0, smaller, inverse);
-      curvature += n * (smaller * inverse);
-      if constexpr (kWithValue) value += n * ((z - positive) - log1p_unit(e));
+      const LogisticTerms<Real> terms(z);
+      miss += n * terms.miss;
+      curvature += n * terms.curvature;
+      if constexpr (kWithValue) value += n * ((z - terms.positive) - log1p_unit(terms.e));
     }
   };
 
@@ -112,9 +110,10 @@ class GainEvaluator {
       : state_(state), sets_(sets), precision_(precision) {}
 
   // From here on gains are those of the network without this feature of it, and what is added is a
-  // generalisation of it (or itself). Returns the gain of the removal.
-  double take_out(std::span<const Test> tests, double weight);
-  void put_back() noexcept { n_out_ = 0; }
+  // generalisation of it (or itself). Returns the gain of the removal. `rows` are the feature's
+  // contexts; keeps a reference to them.
+  double take_out(std::span<const Test> tests, const ContextRows& rows, double weight);
+  void put_back() noexcept { out_.clear(); }
 
   // The best weight for a conjunction that is not in the network. Where no weight gains more than
   // `at_least`, that may be all that is found out.
@@ -123,9 +122,10 @@ class GainEvaluator {
 
   // The best weight for a feature of the network that now has `weight`, to within `tolerance` of
   // the objective. Nothing may be taken out.
-  WeightGain adjustment(std::span<const Test> tests, double weight, double tolerance);
+  WeightGain adjustment(std::span<const Test> tests, const ContextRows& rows, double weight,
+                        double tolerance);
 
-  // The contexts of the conjunction that was looked at last.
+  // The contexts of the conjunction that was last judged for addition.
   const ContextRows& rows() const noexcept { return rows_; }
 
  private:
@@ -133,14 +133,24 @@ class GainEvaluator {
   struct Terms {
     std::vector<double> odds, weights;
 
+    // Makes room for n more and returns where they begin.
+    std::size_t grow(std::size_t n) {
+      const std::size_t first = odds.size();
+      odds.resize(first + n);
+      weights.resize(first + n);
+      return first;
+    }
     void clear() noexcept {
       odds.clear();
       weights.clear();
     }
   };
 
-  void collect(std::span<const Test> tests);
-  void collect_rows(Test test, bool passes, std::span<const Word> taken_out);
+  void collect(std::span<const Test> tests, const ContextRows& rows);
+  void find_places(std::span<const Row> few, std::span<const Row> many);
+  template <bool kWithValue>
+  detail::LogisticMoments moments(const Terms& terms, std::size_t first, std::size_t last,
+                                  double shift) const;
   template <bool kWithValue>
   detail::LogisticMoments moments(double weight) const;
   double solve(detail::LogisticMoments at_start, double start, double tolerance) const;
@@ -150,97 +160,131 @@ class GainEvaluator {
   double precision_;
   SimdLevel simd_ = simd_level();
 
-  std::vector<Test> out_;  // the feature taken out: its tests,
-  std::size_t n_out_ = 0;  // how many there are (0: none is),
-  double out_weight_ = 0;  // its weight
-  ContextRows out_rows_;   // and where it acts
+  // Of the feature taken out, if any: its tests, by test what that changes in slopes, its weight,
+  // and its contexts.
+  std::vector<Test> out_;
+  std::vector<MarginState::Slope> out_slopes_;
+  double out_weight_ = 0;
+  const ContextRows* out_rows_ = nullptr;
 
+  ContextFinder finder_;
   ContextRows rows_;
-  std::vector<Word> part_;
   Terms passing_, failing_;
+  std::vector<std::size_t> places_;
 };
 
-inline double GainEvaluator::take_out(std::span<const Test> tests, double weight) {
+inline double GainEvaluator::take_out(std::span<const Test> tests, const ContextRows& rows,
+                                      double weight) {
   put_back();
-  collect(tests);
-  const detail::LogisticMoments before = moments<true>(0.0), after = moments<true>(-weight);
+  collect(tests, rows);
+  const double before = moments<true>(0.0).value;
+  double after = 0;
+  out_slopes_.clear();
+  const std::size_t n_matched = rows.matched().size();
+  for (std::size_t i = 0, failing = 0; i < tests.size(); ++i) {
+    const std::size_t end = failing + rows.missed(i).size();
+    const auto up = moments<true>(passing_, i * n_matched, (i + 1) * n_matched, -weight);
+    const auto down = moments<true>(failing_, failing, end, weight);
+    failing = end;
+    after += up.value + down.value;
+    const MarginState::Slope now = state_.slope(tests[i], i, sets_, rows);
+    out_slopes_.push_back(
+        {up.miss - down.miss - now.miss, up.curvature + down.curvature - now.curvature});
+  }
   out_.assign(tests.begin(), tests.end());
-  n_out_ = tests.size();
   out_weight_ = weight;
-  std::swap(out_rows_, rows_);
-  return after.value - before.value + 0.5 * precision_ * weight * weight;
+  out_rows_ = &rows;
+  return after - before + 0.5 * precision_ * weight * weight;
 }
 
 inline WeightGain GainEvaluator::addition(std::span<const Test> tests, double at_least) {
-  collect(tests);
-  const detail::LogisticMoments at_zero = moments<true>(0.0);
-  const double bound = std::min(
-      -at_zero.value, detail::self_concordant_bound(at_zero.miss, at_zero.curvature, precision_));
+  finder_.find(tests, sets_, state_.data().columns(), rows_);
+  MarginState::Slope slope = state_.slope(tests, sets_, rows_);
+  for (std::size_t i = 0, k = 0; k < out_.size() && i < tests.size(); ++k) {
+    if (out_[k].variable != tests[i].variable) continue;
+    slope.miss += out_slopes_[k].miss;
+    slope.curvature += out_slopes_[k].curvature;
+    ++i;
+  }
+  double bound =
+      detail::self_concordant_bound(slope.miss, std::max(slope.curvature, 0.0), precision_);
   if (bound <= at_least) return {0.0, bound, false};
-  const double weight = solve(at_zero, 0.0, 1e-7);
+  collect(tests, rows_);
+  const detail::LogisticMoments at_zero = moments<true>(0.0);
+  bound = std::min(bound, -at_zero.value);
+  if (bound <= at_least) return {0.0, bound, false};
+  const double weight = on_grid(solve(at_zero, 0.0, 1e-7));
   const double gain =
       moments<true>(weight).value - at_zero.value - 0.5 * precision_ * weight * weight;
   return {weight, gain, true};
 }
 
-inline WeightGain GainEvaluator::adjustment(std::span<const Test> tests, double weight,
-                                            double tolerance) {
-  collect(tests);
+inline WeightGain GainEvaluator::adjustment(std::span<const Test> tests, const ContextRows& rows,
+                                            double weight, double tolerance) {
+  collect(tests, rows);
   const detail::LogisticMoments here = moments<false>(0.0);
-  const double change = solve(here, weight, tolerance);
+  const double best = on_grid(weight + solve(here, weight, tolerance));
   // By its second-order expansion: exact enough to tell when there is nothing left to gain.
   const double slope = here.miss - precision_ * weight;
-  return {weight + change, 0.5 * slope * change, true};
+  return {best, 0.5 * slope * (best - weight), true};
 }
 
-// The terms of all conditionals that the conjunction acts on.
-inline void GainEvaluator::collect(std::span<const Test> tests) {
-  rows_.find(tests, sets_, state_.data().columns());
+// The terms of all conditionals that the conjunction acts on, test by test. Where a feature is
+// taken out, its rows are among the conjunction's: matched among the matched, and so on.
+inline void GainEvaluator::collect(std::span<const Test> tests, const ContextRows& rows) {
   passing_.clear();
   failing_.clear();
-  const auto matched = rows_.matched();
-  part_.resize(matched.size());
+  const auto gather = [&](Test test, bool passes, std::span<const Row> part) {
+    Terms& terms = passes ? passing_ : failing_;
+    const std::size_t first = terms.grow(part.size());
+    state_.gather(test.variable, sets_[test.values], passes, part, terms.odds.data() + first,
+                  terms.weights.data() + first);
+    return terms.odds.data() + first;
+  };
+  const bool any_out = !out_.empty();
+  if (any_out) find_places(out_rows_->matched(), rows.matched());
+  for (const Test test : tests) {
+    double* odds = gather(test, true, rows.matched());
+    if (any_out)
+      for (const std::size_t place : places_) odds[place] -= out_weight_;
+  }
   for (std::size_t i = 0, k = 0; i < tests.size(); ++i) {
-    while (k < n_out_ && out_[k].variable < tests[i].variable) ++k;
-    const auto taken_out = n_out_ > 0 ? out_rows_.context(k) : std::span<const Word>{};
-    const auto context = rows_.context(i);
-    std::ranges::copy(matched, part_.begin());
-    collect_rows(tests[i], true, taken_out);
-    for (std::size_t w = 0; w < part_.size(); ++w) part_[w] = context[w] & ~matched[w];
-    collect_rows(tests[i], false, taken_out);
+    double* odds = gather(tests[i], false, rows.missed(i));
+    if (!any_out) continue;
+    while (out_[k].variable != tests[i].variable) ++k;
+    find_places(out_rows_->missed(k), rows.missed(i));
+    for (const std::size_t place : places_) odds[place] += out_weight_;
   }
 }
 
-// The rows in part_, on all of which the test holds, or on none.
-inline void GainEvaluator::collect_rows(Test test, bool passes, std::span<const Word> taken_out) {
-  Terms& terms = passes ? passing_ : failing_;
-  const std::size_t first = terms.odds.size(), size = first + count_bits(part_);
-  terms.odds.resize(size);
-  terms.weights.resize(size);
-  state_.gather(test.variable, sets_[test.values], passes, part_, terms.odds.data() + first,
-                terms.weights.data() + first);
-  if (taken_out.empty()) return;
-  const double change = passes ? -out_weight_ : out_weight_;
-  double* odds = terms.odds.data() + first;
-  for (std::size_t w = 0; w < part_.size(); ++w) {
-    if ((part_[w] & taken_out[w]) == 0) {
-      odds += std::popcount(part_[w]);
-      continue;
-    }
-    for (Word rest = part_[w]; rest != 0; rest &= rest - 1, ++odds)
-      if (taken_out[w] & rest & (~rest + 1)) *odds += change;
+// Where the few are among the many; both ascend. Steps double until they go too far.
+inline void GainEvaluator::find_places(std::span<const Row> few, std::span<const Row> many) {
+  places_.clear();
+  std::size_t place = 0;
+  for (const Row row : few) {
+    std::size_t step = 1;
+    while (place + step < many.size() && many[place + step] <= row) step *= 2;
+    const auto from = many.begin() + static_cast<std::ptrdiff_t>(place + step / 2);
+    const auto to = many.begin() + static_cast<std::ptrdiff_t>(std::min(place + step, many.size()));
+    place = static_cast<std::size_t>(std::lower_bound(from, to, row) - many.begin());
+    assert(place < many.size() && many[place] == row);
+    places_.push_back(place);
   }
+}
+
+// The sums of some of the terms.
+template <bool kWithValue>
+detail::LogisticMoments GainEvaluator::moments(const Terms& terms, std::size_t first,
+                                               std::size_t last, double shift) const {
+  return run_kernel<detail::LogisticMomentsKernel<kWithValue>>(
+      simd_, terms.odds.data() + first, terms.weights.data() + first, last - first, shift);
 }
 
 // The terms' sums at a weight; `miss` is the derivative by it.
 template <bool kWithValue>
 detail::LogisticMoments GainEvaluator::moments(double weight) const {
-  using Kernel = detail::LogisticMomentsKernel<kWithValue>;
-  const auto run = [&](const Terms& terms, double shift) {
-    return run_kernel<Kernel>(simd_, terms.odds.data(), terms.weights.data(), terms.odds.size(),
-                              shift);
-  };
-  const detail::LogisticMoments up = run(passing_, weight), down = run(failing_, -weight);
+  const auto up = moments<kWithValue>(passing_, 0, passing_.odds.size(), weight);
+  const auto down = moments<kWithValue>(failing_, 0, failing_.odds.size(), -weight);
   return {up.value + down.value, up.miss - down.miss, up.curvature + down.curvature};
 }
 

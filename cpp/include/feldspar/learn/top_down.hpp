@@ -160,8 +160,7 @@ inline std::vector<TopDownSearch::Scored> TopDownSearch::best_candidates(
         const auto candidate = static_cast<FeatureId>(first + i);
         const double price = cost(pool[candidate].size());
         const WeightGain found = evaluators[task]->addition(pool[candidate], least + price);
-        const auto matched = evaluators[task]->rows().matched();
-        const bool supported = std::ranges::any_of(matched, [](Word word) { return word != 0; });
+        const bool supported = !evaluators[task]->rows().matched().empty();
         if (found.solved && supported) block[i] = {found.gain - price, candidate};
       }
     });
