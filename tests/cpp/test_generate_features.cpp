@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include <feldspar/base/bits.hpp>
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/random.hpp>
+#include <feldspar/base/random_subset.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/learn/generate_features.hpp>
 
@@ -75,17 +77,22 @@ std::set<Conjunction> plain_survivors(const Dataset& data, InitialFeatures initi
     }
     if (!one.empty()) add(one);
   }
+  // Random bits belong to variables where a member is kept as bits, else to its tests in a row.
+  const auto is_long = [&](const Conjunction& one) {
+    return one.size() > (data.n_variables() + 31) / 32;
+  };
   Random choices(seed, {"generate features", 0}), drops(seed, {"generate features", 1});
   while (members.size() < size && !drawable.empty()) {
     const Conjunction parent = members[drawable[choices.below(drawable.size())]];
-    std::size_t to_drop = 1 + choices.below(parent.size() - 2);
+    const std::size_t n_kept = parent.size() - 1 - choices.below(parent.size() - 2);
+    std::vector<Word> kept(words_for(is_long(parent) ? data.n_variables() : parent.size()), 0);
+    for (std::size_t i = 0; i < parent.size(); ++i)
+      set_bit(kept, is_long(parent) ? parent[i].first : i);
+    std::vector<Word> dropped(kept.size());
+    keep_random_bits(kept, parent.size(), n_kept, dropped, drops);
     Conjunction one;
-    for (std::size_t i = 0; i < parent.size(); ++i) {
-      if (drops.uniform() * static_cast<double>(parent.size() - i) < static_cast<double>(to_drop))
-        --to_drop;
-      else
-        one.push_back(parent[i]);
-    }
+    for (std::size_t i = 0; i < parent.size(); ++i)
+      if (test_bit(kept, is_long(parent) ? parent[i].first : i)) one.push_back(parent[i]);
     add(one);
   }
   std::map<Conjunction, std::uint32_t> counts;
