@@ -121,9 +121,7 @@ SERIES = (
     Series("features", "gssl", 1, 1, "as many draws as the size says"),
     Series("values", "load", 0.33, 0, "bits of a code: three for 8 values, six for 64"),
     Series("values", "trees", 2, 2, "counts of (value, target's value) at each node"),
-    Series(
-        "values", "l1", 4, 4, "a Hessian among up to values² active weights a pair of variables"
-    ),
+    Series("values", "l1", 2, 2, "a weight for each pair of values of a pair of variables"),
     Series("values", "index", 1, 1, "contexts get rarer, margins more: one for each value"),
     Series("values", "evaluation", 1, 1, "an exponential for each row, variable and value"),
     Series("values", "weights", 1, 1, "an index and about 20 evaluations"),

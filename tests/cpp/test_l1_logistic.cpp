@@ -231,6 +231,17 @@ TEST_CASE("both solvers reach the same objective") {
   }
 }
 
+TEST_CASE("targets of many values are left to OWL-QN") {
+  for (const bool many : {false, true}) {
+    const Rows rows = many ? random_rows(18, 8, 12, 13, 200) : random_rows(18, 8, 3, 4, 200);
+    const Dataset data = rows.dataset();
+    const L1Path one = fit_l1_path(data, kPath, precise(), kOneThread);
+    const L1Path other = fit_l1_path(data, kPath, precise(L1Solver::owlqn), kOneThread);
+    CHECK(same_path(one, other) == many);
+    CHECK(worst_objective_difference(one, other) < 1e-9);
+  }
+}
+
 TEST_CASE("a penalised intercept is treated like a weight") {
   for (const Rows& rows : {random_rows(7, 6, 2, 2, 300), random_rows(8, 5, 2, 4, 300)})
     for (const L1Solver solver : {L1Solver::coordinate, L1Solver::owlqn}) {

@@ -52,7 +52,8 @@ class L1Neighborhood(MarkovLearner):
     gamma : float
         Of the EBIC: how much it counts that there are many predictors to choose from; 0 is the BIC.
     solver : {"coordinate", "owlqn"}
-        Of the regressions. Both find the same weights; the first is faster.
+        Of the regressions. Both find the same weights; the first is faster, and leaves variables of
+        many values to the second.
     exhaustive : bool
         Try every setting, and learn all weights to the tolerance. If not, settings that cannot be
         the best any more are given up early; ``trials_`` tells which.

@@ -123,6 +123,15 @@ inline Eigen::VectorXd parameters_of(const L1Problem& problem, const ObservedVal
   return x;
 }
 
+// Whether a Hessian would be too much for a target: it has a row for each (column, value of the
+// target), and with many values most of the path goes into it. OWL-QN needs none and was as fast for
+// 500 such pairs, five times faster for 1,300 and eight times for 20,000 (docs/decisions/0007). Two
+// values are another matter: working sets are small then.
+inline bool has_many_channels(const L1Design& design, std::size_t cardinality) {
+  constexpr std::size_t kMost = 1000;
+  return cardinality > 2 && design.columns.size() * cardinality > kMost;
+}
+
 // One target, for all C; `order` has the C from small to large. Starts from a fit, if there is one.
 template <class Solver, class Stop>
 void fit_target(const Dataset& data, const L1Design& design, Variable target,
@@ -184,10 +193,11 @@ inline L1Path fit_l1_path(const Dataset& data, std::span<const double> c_values,
   };
   std::atomic<std::size_t> done{0};
   parallel_for(n_targets, execution, [&](std::size_t target) {
-    const auto fit = options.solver == L1Solver::coordinate
-                         ? &detail::fit_target<L1Newton, const decltype(stop)&>
-                         : &detail::fit_target<L1Owlqn, const decltype(stop)&>;
     const auto variable = static_cast<Variable>(target);
+    const bool coordinate = options.solver == L1Solver::coordinate &&
+                            !detail::has_many_channels(design, data.schema().cardinality(variable));
+    const auto fit = coordinate ? &detail::fit_target<L1Newton, const decltype(stop)&>
+                                : &detail::fit_target<L1Owlqn, const decltype(stop)&>;
     const L1Fit* start = before == nullptr ? nullptr : &before->at(variable, last);
     fit(data, design, variable, c_values, order, options, start, stop,
         std::span(fits).subspan(target * n_values, n_values));

@@ -20,6 +20,7 @@ namespace feldspar {
 // The path of those who do not name one.
 inline constexpr std::array<double, 7> kDefaultCValues{0.001, 0.01, 0.05, 0.1, 0.5, 1, 5};
 
+// `coordinate` leaves targets of many values to `owlqn` (l1_logistic.hpp).
 enum class L1Solver { coordinate, owlqn };
 
 constexpr std::string_view name(L1Solver solver) noexcept {
