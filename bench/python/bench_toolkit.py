@@ -19,6 +19,8 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+from sklearn.exceptions import ConvergenceWarning
+
 import feldspar as fs
 
 RULE = 1e-3
@@ -129,7 +131,7 @@ def main() -> None:
     parser.add_argument("--work", nargs="+", choices=names, default=names, metavar="NAME")
     parser.add_argument("--features", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    warnings.simplefilter("ignore")  # runs are stopped early on purpose
+    warnings.simplefilter("ignore", ConvergenceWarning)  # runs are stopped early on purpose
     for work in WORK:
         if work.name not in args.work:
             continue
