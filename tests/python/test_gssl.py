@@ -124,6 +124,8 @@ def test_what_lies_beyond_the_best_is_skipped() -> None:
     assert wide.best_params_["prior_sd"] == 0.1
     assert {(row["prior_sd"], row["l1"]) for row in _skipped(wide)} >= {(10.0, 1.0), (10.0, 0.01)}
     assert not any(row["prior_sd"] == 1.0 and row["l1"] == 1.0 for row in _skipped(wide))
+    settings = [(row["prior_sd"], row["l1"]) for row in wide.trials_ if row["stage"] == "weights"]
+    assert len(settings) == len(set(settings)) == 9
 
 
 def test_equal_feature_sets_are_tried_once() -> None:

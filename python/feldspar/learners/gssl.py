@@ -128,7 +128,7 @@ class GSSL(MarkovLearner):
                 self._feature_sets(search, initial),
                 [[self._middle_penalty()]] if tuning == "staged" else whole,
             )
-        if selection.best is not None:
+        if tuning == "staged" and selection.best is not None and not search.clock.is_over:
             selection.try_penalties(selection.best, whole)
 
     def _penalties(self) -> list[list[Penalty]]:
