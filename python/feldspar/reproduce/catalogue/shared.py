@@ -116,8 +116,8 @@ GIBBS_NOTE = (
     "The four groups of variables of CMLL are ours, drawn with seed 0 (the paper does not list its "
     "own); 10 chains of 100 + 1,000 sweeps as in the paper. Groups matter: with others the NCMLL "
     "of one network of nltcs is anything from −0.331 to −0.311, and of one of accidents from "
-    "−0.171 to −0.160 (0.004 more with chains ten times as long), so that differences to the paper mean "
-    "less than those between our methods."
+    "−0.171 to −0.160 (0.004 more with chains ten times as long), so that differences to the paper "
+    "mean less than those between our methods."
 )
 FIGURE_NOTE = "The paper draws these numbers and does not print them: there is nothing to subtract."
 DTBLM_NOTE = (
