@@ -39,14 +39,21 @@ inline void normalize_log(std::span<double> scores) {
   for (double& s : scores) s -= log_total;
 }
 
+// Rows of a block, in whole words: so many that numbers for all values stay in the cache, but not so
+// few that most of the time goes into looking at the model.
+inline std::size_t rows_of_block(std::size_t n_values) noexcept {
+  constexpr std::size_t kNumbers = std::size_t{1} << 19, kMost = 1024, kLeast = 64;
+  return std::clamp(kNumbers / n_values / kWordBits * kWordBits, kLeast, kMost);
+}
+
 // Calls work(first_row, codes) for blocks of rows, in parallel. The codes have been checked.
 template <class Work>
 void for_each_row_block(const Schema& schema, std::span<const std::int32_t> codes,
                         const Execution& execution, Work&& work) {
-  constexpr std::size_t kRows = 1024;
   const std::size_t n_variables = schema.n_variables(), n_rows = codes.size() / n_variables;
-  parallel_for((n_rows + kRows - 1) / kRows, execution, [&](std::size_t b) {
-    const std::size_t first = b * kRows, here = std::min(kRows, n_rows - first);
+  const std::size_t block = rows_of_block(value_offsets(schema).back());
+  parallel_for((n_rows + block - 1) / block, execution, [&](std::size_t b) {
+    const std::size_t first = b * block, here = std::min(block, n_rows - first);
     work(first, codes.subspan(first * n_variables, here * n_variables));
   });
   execution.throw_if_stopped();
