@@ -222,26 +222,6 @@ TEST_CASE("removal and generalisation gain what the definition says") {
   }
 }
 
-TEST_CASE("an adjustment finds the weight that an addition would") {
-  for (std::uint64_t seed = 30; seed < 33; ++seed) {
-    const Problem problem = small_problem(seed);
-    const Dataset data = problem.dataset();
-    const MarginState state = state_of(problem, data, problem.weights);
-    GainEvaluator evaluator(state, problem.features.value_sets(), kPrecision);
-    for (FeatureId j = 0; j < problem.features.size(); ++j) {
-      ContextRows rows;
-      ContextFinder().find(problem.features[j], problem.features.value_sets(), data.columns(),
-                           rows);
-      const WeightGain adjusted =
-          evaluator.adjustment(problem.features[j], rows, problem.weights[j], 1e-12);
-      evaluator.take_out(problem.features[j], rows, problem.weights[j]);
-      CHECK(std::abs(adjusted.weight - evaluator.addition(problem.features[j]).weight) < 1e-3);
-      CHECK(adjusted.gain >= 0);
-      evaluator.put_back();
-    }
-  }
-}
-
 TEST_CASE("what is not solved could not have gained as much") {
   std::size_t n_skipped = 0;
   for (std::uint64_t seed = 20; seed < 26; ++seed)

@@ -18,7 +18,8 @@ using namespace feldspar;
 
 TEST_CASE("as many stay as asked for, and the others are told") {
   Random random(1, {"test"});
-  for (const std::size_t n_bits : {std::size_t{1}, std::size_t{5}, std::size_t{64}, std::size_t{300}})
+  for (const std::size_t n_bits :
+       {std::size_t{1}, std::size_t{5}, std::size_t{64}, std::size_t{300}})
     for (int every = 1; every <= 3; ++every) {
       std::vector<Word> whole(words_for(n_bits), 0);
       for (std::size_t i = 0; i < n_bits; i += static_cast<std::size_t>(every)) set_bit(whole, i);

@@ -7,9 +7,9 @@
 //
 // since the curvature of a logistic function cannot grow faster than exp(|t|): it is greatest at
 // t = log(1 + |g| / h), Newton's step where that is short. So every step is safe without a trial.
-// A sweep needs no index of the features, which costs more to build than the
-// handful of sweeps that a few changes call for. For weights from scratch, and for the last digits,
-// fit_weights.hpp is the better tool.
+// A sweep needs no index of the features, which costs more to build than the handful of sweeps that
+// a few changes call for. For weights from scratch, and for the last digits, fit_weights.hpp is the
+// better tool.
 //
 // Most weights are good enough as they are. Which ones, the slopes that the state keeps tell, and
 // a feature's contexts are found once and kept, if they are not too long: a sweep that finds nothing
@@ -97,9 +97,9 @@ inline double ascend_weight(WeightedConjunction& feature, const ContextRows& row
 }  // namespace detail
 
 // One sweep over all features of the network that `state` holds, whose weights are on the grid;
-// returns how much the objective rose, at least. A step that would gain less than `tolerance` is
-// not made. Throws
-// Interrupted where the monitor asks to stop; weights and state then still belong together.
+// returns how much the objective rose, at least. A step that would gain less than `tolerance` is not
+// made. Throws Interrupted where the monitor asks to stop; weights and state then still belong
+// together.
 inline double ascend_weights(std::span<WeightedConjunction> features, const ValueSets& sets,
                              double precision, double tolerance, MarginState& state,
                              const Execution& execution = {}) {

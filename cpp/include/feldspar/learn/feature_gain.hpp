@@ -2,7 +2,7 @@
 //
 //   PLL(w) - sum_j w_j^2 / (2 sd^2)
 //
-// of adding, removing, reweighting or generalising a conjunction, all other weights held fixed.
+// of adding, removing or generalising a conjunction, all other weights held fixed.
 //
 // A conjunction acts on the conditionals of its variables where its contexts hold. Whatever the
 // number of values, a test "X_v in S" only sees the log-odds z of S against the rest, so that the
@@ -120,11 +120,6 @@ class GainEvaluator {
   WeightGain addition(std::span<const Test> tests,
                       double at_least = -std::numeric_limits<double>::infinity());
 
-  // The best weight for a feature of the network that now has `weight`, to within `tolerance` of
-  // the objective. Nothing may be taken out.
-  WeightGain adjustment(std::span<const Test> tests, const ContextRows& rows, double weight,
-                        double tolerance);
-
   // The contexts of the conjunction that was last judged for addition.
   const ContextRows& rows() const noexcept { return rows_; }
 
@@ -153,7 +148,7 @@ class GainEvaluator {
                                   double shift) const;
   template <bool kWithValue>
   detail::LogisticMoments moments(double weight) const;
-  double solve(detail::LogisticMoments at_start, double start, double tolerance) const;
+  double solve(const detail::LogisticMoments& at_zero, double tolerance) const;
 
   const MarginState& state_;
   const ValueSets& sets_;
@@ -213,20 +208,10 @@ inline WeightGain GainEvaluator::addition(std::span<const Test> tests, double at
   const detail::LogisticMoments at_zero = moments<true>(0.0);
   bound = std::min(bound, -at_zero.value);
   if (bound <= at_least) return {0.0, bound, false};
-  const double weight = on_grid(solve(at_zero, 0.0, 1e-7));
+  const double weight = on_grid(solve(at_zero, 1e-7));
   const double gain =
       moments<true>(weight).value - at_zero.value - 0.5 * precision_ * weight * weight;
   return {weight, gain, true};
-}
-
-inline WeightGain GainEvaluator::adjustment(std::span<const Test> tests, const ContextRows& rows,
-                                            double weight, double tolerance) {
-  collect(tests, rows);
-  const detail::LogisticMoments here = moments<false>(0.0);
-  const double best = on_grid(weight + solve(here, weight, tolerance));
-  // By its second-order expansion: exact enough to tell when there is nothing left to gain.
-  const double slope = here.miss - precision_ * weight;
-  return {best, 0.5 * slope * (best - weight), true};
 }
 
 // The terms of all conditionals that the conjunction acts on, test by test. Where a feature is
@@ -288,22 +273,21 @@ detail::LogisticMoments GainEvaluator::moments(double weight) const {
   return {up.value + down.value, up.miss - down.miss, up.curvature + down.curvature};
 }
 
-// The best change of a weight, by Newton's method kept within what is known of the optimum's place.
-inline double GainEvaluator::solve(detail::LogisticMoments at_start, double start,
-                                   double tolerance) const {
-  constexpr double kMostChange = 50.0;  // where there is no prior, and none fails or none passes
-  double change = 0, low = -kMostChange, high = kMostChange;
-  detail::LogisticMoments here = at_start;
+// The best weight, by Newton's method kept within what is known of its place.
+inline double GainEvaluator::solve(const detail::LogisticMoments& at_zero, double tolerance) const {
+  constexpr double kLargest = 50.0;  // where there is no prior, and none fails or none passes
+  double weight = 0, low = -kLargest, high = kLargest;
+  detail::LogisticMoments here = at_zero;
   for (int iteration = 0; iteration < 60; ++iteration) {
-    const double slope = here.miss - precision_ * (start + change);
+    const double slope = here.miss - precision_ * weight;
     const double curvature = here.curvature + precision_;
     if (slope * slope <= 2 * tolerance * curvature) break;
-    (slope > 0 ? low : high) = change;
-    const double next = change + slope / std::max(curvature, 1e-300);
-    change = next > low && next < high ? next : 0.5 * (low + high);
-    here = moments<false>(change);
+    (slope > 0 ? low : high) = weight;
+    const double next = weight + slope / std::max(curvature, 1e-300);
+    weight = next > low && next < high ? next : 0.5 * (low + high);
+    here = moments<false>(weight);
   }
-  return change;
+  return weight;
 }
 
 }  // namespace feldspar
