@@ -235,15 +235,15 @@ inline double MarginState::log_likelihood() const {
 }
 
 inline MarginState::Slope MarginState::sum(const Slope* terms, std::span<const Row> rows) noexcept {
-  constexpr std::size_t kLanes = 4;  // so that additions need not wait for each other
-  std::array<Slope, kLanes> lanes{};
+  constexpr std::size_t kSums = 4;  // so that additions need not wait for each other
+  std::array<Slope, kSums> lanes{};
   const auto add = [](Slope& to, const Slope& term) {
     to.miss += term.miss;
     to.curvature += term.curvature;
   };
   std::size_t k = 0;
-  for (; k + kLanes <= rows.size(); k += kLanes)
-    for (std::size_t lane = 0; lane < kLanes; ++lane) add(lanes[lane], terms[rows[k + lane]]);
+  for (; k + kSums <= rows.size(); k += kSums)
+    for (std::size_t lane = 0; lane < kSums; ++lane) add(lanes[lane], terms[rows[k + lane]]);
   for (; k < rows.size(); ++k) add(lanes[0], terms[rows[k]]);
   Slope total;
   for (const Slope& lane : lanes) add(total, lane);
