@@ -94,6 +94,14 @@ class WordPool {
   std::size_t used_ = 0;
 };
 
+// Bits that the code of any variable fits in.
+inline std::size_t most_code_bits(const Schema& schema) {
+  int most = 0;
+  for (Variable v = 0; v < schema.n_variables(); ++v)
+    most = std::max(most, static_cast<int>(std::bit_width(schema.cardinality(v) - 1u)));
+  return static_cast<std::size_t>(most);
+}
+
 class GeneralizationMultiset {
  public:
   GeneralizationMultiset(const Dataset& data, InitialFeatures initial, std::uint64_t seed);
@@ -131,6 +139,16 @@ class GeneralizationMultiset {
     std::vector<Atom> atoms;
   };
 
+  std::size_t n_words() const noexcept { return words_for(schema_.n_variables()); }
+  // Codes in bits: a row of a thousand variables is two cache lines and not thirty.
+  const Word* example(Row r) const noexcept { return codes_.data() + r * n_slices_ * n_words(); }
+  Atom atom_of(const Word* codes, std::size_t v) const noexcept {
+    std::size_t code = 0;
+    for (std::size_t slice = 0; slice < n_slices_; ++slice, codes += n_words())
+      code |= ((codes[v / kWordBits] >> (v % kWordBits)) & 1) << slice;
+    return static_cast<Atom>(offsets_[v] + code);
+  }
+
   void draw(std::span<Draw> draws);
   void fetch_parents(std::span<const Draw> draws) const;
   void generalize(Draw& draw);
@@ -145,7 +163,8 @@ class GeneralizationMultiset {
   std::vector<std::size_t> offsets_;      // by variable: its first atom
   std::vector<Variable> variable_of_;     // by atom
   std::vector<std::uint32_t> atom_hash_;  // by atom
-  std::vector<Value> codes_;              // of the examples, row by row
+  std::size_t n_slices_;                  // bits of a code
+  std::vector<Word> codes_;               // by example and slice: a bit for each variable
   std::size_t n_bit_words_;               // of a set of variables
   Random choices_;                        // of members, and of how many tests they lose
   Random drops_;                          // of the tests
@@ -164,7 +183,8 @@ inline GeneralizationMultiset::GeneralizationMultiset(const Dataset& data, Initi
                                                       std::uint64_t seed)
     : schema_(data.schema()),
       offsets_(value_offsets(schema_)),
-      codes_(data.n_rows() * data.n_variables()),
+      n_slices_(most_code_bits(schema_)),
+      codes_(data.n_rows() * n_slices_ * words_for(data.n_variables())),
       n_bit_words_((data.n_variables() + 31) / 32),
       choices_(seed, {"generate features", 0}),
       drops_(seed, {"generate features", 1}),
@@ -172,7 +192,10 @@ inline GeneralizationMultiset::GeneralizationMultiset(const Dataset& data, Initi
   for (Variable v = 0; v < data.n_variables(); ++v) {
     variable_of_.insert(variable_of_.end(), schema_.cardinality(v), v);
     const std::vector<Value> column = data.columns().codes(v);
-    for (Row r = 0; r < data.n_rows(); ++r) codes_[r * data.n_variables() + v] = column[r];
+    for (Row r = 0; r < data.n_rows(); ++r)
+      for (std::size_t slice = 0; slice < n_slices_; ++slice)
+        if ((column[r] >> slice) & 1)
+          set_bit(std::span(codes_).subspan((r * n_slices_ + slice) * n_words(), n_words()), v);
   }
   for (std::size_t atom = 0; atom < variable_of_.size(); ++atom)
     atom_hash_.push_back(static_cast<std::uint32_t>(mix_bits(atom + 1)));
@@ -180,9 +203,9 @@ inline GeneralizationMultiset::GeneralizationMultiset(const Dataset& data, Initi
   for (Row r = 0; r < data.n_rows(); ++r) {
     atoms.clear();
     for (Variable v = 0; v < data.n_variables(); ++v) {
-      const Value code = codes_[r * data.n_variables() + v];
-      if (schema_.cardinality(v) > 1 && (initial == InitialFeatures::full || code != 0))
-        atoms.push_back(static_cast<Atom>(offsets_[v] + code));
+      const Atom atom = atom_of(example(r), v);
+      if (schema_.cardinality(v) > 1 && (initial == InitialFeatures::full || atom != offsets_[v]))
+        atoms.push_back(atom);
     }
     if (!atoms.empty()) add(atoms, hash(atoms), r);
     if (atoms.size() > 2) lengths_.push_back(static_cast<std::uint32_t>(atoms.size()));
@@ -230,7 +253,7 @@ inline void GeneralizationMultiset::fetch_parents(std::span<const Draw> draws) c
     if (draw.parent >= drawable_.size()) continue;
     const NodeData& node = nodes_[drawable_[draw.parent]];
     prefetch(words_.at(node.place));
-    if (node.example != kNone) prefetch(codes_.data() + node.example * schema_.n_variables());
+    if (node.example != kNone) prefetch(example(node.example));
   }
 }
 
@@ -257,9 +280,8 @@ inline void GeneralizationMultiset::generalize(Draw& draw) {
   if (is_list) {
     for_each_bit(kept_, [&](std::size_t i) { *next++ = words[i]; });
   } else {
-    const Value* codes = codes_.data() + parent.example * schema_.n_variables();
-    for_each_bit(kept_,
-                 [&](std::size_t v) { *next++ = static_cast<Atom>(offsets_[v] + codes[v]); });
+    const Word* codes = example(parent.example);
+    for_each_bit(kept_, [&](std::size_t v) { *next++ = atom_of(codes, v); });
   }
   draw.hash = hash(draw.atoms);
   prefetch(&table_[draw.hash & (table_.size() - 1)]);
@@ -324,12 +346,12 @@ inline void GeneralizationMultiset::read(const NodeData& node, std::vector<Atom>
     std::copy_n(words, node.length, atoms.data());
     return;
   }
-  const Value* codes = codes_.data() + node.example * schema_.n_variables();
+  const Word* codes = example(node.example);
   Atom* next = atoms.data();
   for (std::size_t w = 0; w < n_bit_words_; ++w)
     for (std::uint32_t bits = words[w]; bits != 0; bits &= bits - 1) {
       const std::size_t v = 32 * w + static_cast<std::size_t>(std::countr_zero(bits));
-      *next++ = static_cast<Atom>(offsets_[v] + codes[v]);
+      *next++ = atom_of(codes, v);
     }
 }
 
