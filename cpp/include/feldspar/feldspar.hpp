@@ -14,6 +14,7 @@
 #include <feldspar/base/parallel.hpp>
 #include <feldspar/base/random.hpp>
 #include <feldspar/base/random_lanes.hpp>
+#include <feldspar/base/random_subset.hpp>
 #include <feldspar/base/simd.hpp>
 #include <feldspar/base/sliced_lists.hpp>
 #include <feldspar/base/stop_sign.hpp>

@@ -83,7 +83,7 @@ class GSSL(MarkovLearner):
     5
     """
 
-    _quick: ClassVar[Mapping[str, Any]] = {"n_generated": (1000, 2000)}
+    _quick: ClassVar[Mapping[str, Any]] = {"n_generated": (2_000, 10_000)}
     _tuned: ClassVar[tuple[str, ...]] = ("n_generated", "threshold", "initial", "prior_sd", "l1")
 
     def __init__(

@@ -422,7 +422,7 @@ TOPDOWN_METHOD = Method(
 GSSL_METHOD = Method(
     name="gssl",
     summary="random conjunctions, selected by an L1 penalty",
-    options=(_N_GENERATED, _THRESHOLD, _INITIAL, _TUNING, L1, *_COMMON),
+    options=(_N_GENERATED, _THRESHOLD, _INITIAL, _TUNING, L1, *_TUNED),
     learn=_learn_gssl,
 )
 BUSL_METHOD = Method(
