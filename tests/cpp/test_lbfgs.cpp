@@ -224,6 +224,20 @@ TEST_CASE("a start at the optimum takes no step") {
   CHECK(result.history[0].iteration == 0);
 }
 
+TEST_CASE("an objective that knows its distance to the minimum ends the run") {
+  const SharpQuadratic problem = sharp_quadratic(20, 1e4);
+  const double minimum = problem.minimum();
+  for (const double gap : {1e-2, 1e-6}) {
+    OptimizeOptions options = with_tolerance(0);
+    options.gap_tolerance = gap;
+    const OptimizeResult result = minimize_lbfgs(problem, VectorXd::Zero(20), options);
+    CHECK(result.status == Status::converged);
+    CHECK(result.value - minimum < gap);
+    CHECK(result.iterations <
+          minimize_lbfgs(problem, VectorXd::Zero(20), with_tolerance(0)).iterations);
+  }
+}
+
 TEST_CASE("a small relative decrease over five iterations converges") {
   const Rosenbrock problem{20};
   OptimizeOptions options = with_tolerance(0);

@@ -209,6 +209,22 @@ TEST_CASE("dimensions 0 and 1") {
   CHECK(one.x[0] == doctest::Approx(1.0));
 }
 
+TEST_CASE("the bound on the gap is that of the whole function, by the pseudo-gradient") {
+  const SharpQuadratic problem = sharp_quadratic(20, 1e4);
+  const double l1 = 0.1;
+  const OptimizeResult best =
+      minimize_owlqn(problem, VectorXd::Zero(20), l1, with_tolerance(1e-12));
+  REQUIRE(zeros(best.x) > 0);
+  for (const double gap : {1e-2, 1e-6}) {
+    OptimizeOptions options = with_tolerance(0);
+    options.gap_tolerance = gap;
+    const OptimizeResult result = minimize_owlqn(problem, VectorXd::Zero(20), l1, options);
+    CHECK(result.status == Status::converged);
+    CHECK(result.value - best.value < gap);
+    CHECK(result.iterations < best.iterations);
+  }
+}
+
 TEST_CASE("without tolerance it stalls at rounding level") {
   const LeastSquares problem{Numbers(5).matrix(30, 10), Numbers(6).vector(30)};
   const OptimizeResult result = minimize_owlqn(problem, VectorXd::Zero(10), 0.3, with_tolerance(0));

@@ -22,7 +22,7 @@ using namespace feldspar;
 using namespace feldspar::testing;
 using Eigen::VectorXd;
 
-static_assert(SmoothObjective<PenalizedPseudoLikelihood>);
+static_assert(GapBoundingObjective<PenalizedPseudoLikelihood>);
 
 namespace {
 
@@ -81,6 +81,28 @@ TEST_CASE("value and gradient by the coordinates are those of the weights they s
     };
     CHECK(distance(to_std(gradient), four_point_gradient(at, z, 1e-3)) < 1e-7);
   }
+}
+
+TEST_CASE("the bound on the gap is half the squared gradient by the weights over the precision") {
+  const Problem problem = random_problem(2, 6, 2, 3, 60, 80, 2);
+  PseudoLikelihood likelihood(problem.features, problem.dataset());
+  VectorXd gradient, by_weights, weights;
+  for (const bool centred : {false, true})
+    for (const double precision : {0.5, 100.0}) {
+      CAPTURE(centred);
+      CAPTURE(precision);
+      const Preconditioner coordinates(likelihood.geometry(), precision, centred);
+      PenalizedPseudoLikelihood objective(likelihood, precision, coordinates, kOneThread);
+      const VectorXd z = to_eigen(Dice(3).numbers(problem.weights.size()));
+      objective.value_and_gradient(z, gradient);
+      coordinates.to_weights(z, weights);
+      objective.at_weights(weights, by_weights);
+      CHECK(objective.gap_bound(gradient) ==
+            doctest::Approx(by_weights.squaredNorm() / (2 * precision)).epsilon(1e-10));
+    }
+  const Preconditioner coordinates(likelihood.geometry(), 0.0, true);
+  const PenalizedPseudoLikelihood objective(likelihood, 0.0, coordinates, kOneThread);
+  CHECK(std::isinf(objective.gap_bound(gradient)));  // without prior nothing is known
 }
 
 TEST_CASE("a stop before anything was evaluated is an exception, afterwards NaN") {

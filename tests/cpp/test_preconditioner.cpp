@@ -140,7 +140,7 @@ TEST_CASE("a feature is centred exactly when all its parts are there") {
   }
 }
 
-TEST_CASE("nothing is centred where features outnumber the variables of all rows") {
+TEST_CASE("nothing is centred or scaled where features outnumber the variables of all rows") {
   const FeatureSet features = complete_features(4, 3);  // 14
   const auto geometry_on = [&](std::vector<std::int32_t> codes) {
     return geometry_of(features, Dataset::merge(binary_schema(4), codes));
@@ -152,6 +152,15 @@ TEST_CASE("nothing is centred where features outnumber the variables of all rows
     CHECK(few.parts(f).empty());
     CHECK(few.centred_curvature()[f] == doctest::Approx(few.curvature()[f]));
   }
+  CHECK_FALSE(enough.outnumbers_data());
+  CHECK(few.outnumbers_data());
+  const auto spread = [](const Preconditioner& coordinates) {
+    return coordinates.scale().maxCoeff() / coordinates.scale().minCoeff();
+  };
+  CHECK(spread(Preconditioner(enough, 1.0, true)) > 1.01);
+  CHECK(spread(Preconditioner(few, 1.0, true)) == 1.0);
+  // Without a prior nothing but the data shapes the objective.
+  CHECK(spread(Preconditioner(few, 0.0, true)) > 1.1);
 }
 
 TEST_CASE("weights are those of the expanded products of centred tests") {

@@ -112,7 +112,9 @@ TEST_CASE("narrow contexts are those of the variable that are not wide, ascendin
 
 TEST_CASE("a slot is the score of its value less that of value 0") {
   for (const Mapped& mapped : mapped_problems()) {
-    std::vector<double> u(mapped.slots.n_slots(), 1e9);  // overwritten
+    std::vector<double> u(mapped.slots.n_slots(), 0.0);
+    // What another call has left is overwritten.
+    mapped.slots.spread(std::vector<double>(mapped.problem.weights.size(), 1e9), u);
     mapped.slots.spread(mapped.problem.weights, u);
     double worst = 0;
     for (const auto& [v, c] : mapped.pairs()) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <Eigen/Core>
+#include <Eigen/LU>
 
 #include <feldspar/base/hash.hpp>
 
@@ -84,6 +85,28 @@ inline Quadratic badly_scaled_quadratic(Eigen::Index n, double condition) {
   core.diagonal(1).setConstant(0.2);
   core.diagonal(-1).setConstant(0.2);
   return {scale.asDiagonal() * core * scale.asDiagonal(), Numbers(7).vector(n).cwiseProduct(scale)};
+}
+
+// A quadratic of which it is known that it curves by at least `least` in every direction.
+struct SharpQuadratic {
+  Quadratic quadratic;
+  double least;
+
+  Eigen::Index dimension() const { return quadratic.dimension(); }
+  double value_and_gradient(const Eigen::VectorXd& x, Eigen::VectorXd& gradient) const {
+    return quadratic.value_and_gradient(x, gradient);
+  }
+  double gap_bound(const Eigen::VectorXd& gradient) const {
+    return gradient.squaredNorm() / (2 * least);
+  }
+  double minimum() const {
+    return quadratic.c - 0.5 * quadratic.b.dot(quadratic.a.lu().solve(quadratic.b));
+  }
+};
+
+// The coupling above takes at most twice 0.2 of the curvature away.
+inline SharpQuadratic sharp_quadratic(Eigen::Index n, double condition) {
+  return {badly_scaled_quadratic(n, condition), 0.6};
 }
 
 // |Ax - b|^2 / 2.

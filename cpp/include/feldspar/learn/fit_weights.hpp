@@ -5,8 +5,8 @@
 // penalty to the weakest, each from the solution before; results come in the order asked for.
 //
 // Stopping: the gradient by the preconditioned coordinates (penalized.hpp) estimates how far the
-// objective is from its optimum; the run ends when that estimate, per unit of example weight, is
-// below `tolerance`.
+// objective is from its optimum, and with a Gaussian prior there is a bound on that distance as
+// well; the run ends when either, per unit of example weight, is below `tolerance`.
 #pragma once
 
 #include <algorithm>
@@ -175,6 +175,7 @@ class WeightRun {
     optimize.max_seconds = options.max_seconds;
     optimize.gradient_tolerance = gradient_tolerance(options.tolerance, likelihood_.total_weight(),
                                                      static_cast<std::size_t>(z_.size()));
+    optimize.gap_tolerance = options.tolerance * likelihood_.total_weight();
     if (penalty_.l1 > 0)
       return minimize_owlqn(objective, z_, l1_.cwiseProduct(coordinates_.scale()).eval(), optimize,
                             execution);

@@ -8,7 +8,7 @@
 // the optimal value: f(w) - f* is of the order of half its squared length. THE L1 TERM IS NOT HERE:
 // OWL-QN adds it.
 //
-// Fulfils SmoothObjective.
+// Fulfils GapBoundingObjective.
 #pragma once
 
 #include <limits>
@@ -50,6 +50,12 @@ class Penalized {
       if (!evaluated_) throw;
       return std::numeric_limits<double>::quiet_NaN();
     }
+  }
+
+  // The prior alone curves f by `precision` in every direction of the weights.
+  double gap_bound(const Eigen::VectorXd& gradient) const {
+    if (precision_ == 0) return std::numeric_limits<double>::infinity();
+    return coordinates_.squared_length_by_weights(gradient) / (2 * precision_);
   }
 
   // f and its gradient at the weights themselves.

@@ -11,7 +11,7 @@
 // the model; otherwise its coordinate is its own weight. On top of that coordinates are scaled so
 // that their curvatures differ less. Where features outnumber the observations (a variable of a
 // row each) the prior shapes the objective as much as the data do, and it is even in the weights
-// themselves: nothing is centred then. docs/decisions/0005 has the measurements.
+// themselves: nothing is centred or scaled then. docs/decisions/0005 has the measurements.
 //
 // The L1 penalty is separable in w, not in z: with it, only the scaling may be used (`centred` =
 // false).
@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -63,6 +64,8 @@ class FeatureGeometry {
     return {parts_.data() + begin_[f], begin_[f + 1] - begin_[f]};
   }
   bool has_parts() const noexcept { return !parts_.empty(); }
+  // More features than observations, a variable of a row each.
+  bool outnumbers_data() const noexcept { return outnumbers_data_; }
   // Features by falling length: every feature before its parts.
   std::span<const FeatureId> longest_first() const noexcept { return longest_first_; }
 
@@ -71,6 +74,7 @@ class FeatureGeometry {
                  std::span<const double> share);
 
   std::size_t n_features_ = 0;
+  bool outnumbers_data_ = false;
   std::vector<double> curvature_, centred_curvature_;
   std::vector<std::size_t> begin_{0};
   std::vector<Part> parts_;
@@ -91,6 +95,8 @@ class Preconditioner {
   void to_coordinates(const Eigen::VectorXd& weights, Eigen::VectorXd& z) const;
   // In place: the gradient by the weights becomes the gradient by the coordinates.
   void pull_back(Eigen::VectorXd& gradient) const;
+  // The squared length of the gradient by the weights, from that by the coordinates.
+  double squared_length_by_weights(const Eigen::VectorXd& gradient) const;
 
  private:
   // Whether a coordinate stands for more than one weight.
@@ -127,7 +133,8 @@ inline std::vector<double> test_shares(const FeatureSet& features, const Dataset
 
 inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const ContextTable& table,
                                         const Dataset& data, const Execution& execution)
-    : n_features_(features.size()) {
+    : n_features_(features.size()),
+      outnumbers_data_(features.size() > data.n_rows() * data.n_variables()) {
   const WeightedCounter counter(data);
   const std::vector<double> share = detail::test_shares(features, data, counter);
   std::vector<double> support(table.size());
@@ -142,7 +149,6 @@ inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const Contex
   });
   execution.throw_if_stopped();
 
-  const bool centre = features.size() <= data.n_rows() * data.n_variables();
   const FeatureLookup lookup(features);
   for (FeatureId f = 0; f < features.size(); ++f) {
     const std::size_t first = features.first_test(f), n = features[f].size();
@@ -152,7 +158,7 @@ inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const Contex
       product *= share[t] * (1 - share[t]);
     }
     curvature_.push_back(own);
-    if (centre) add_parts(features, lookup, f, std::span(share).subspan(first, n));
+    if (!outnumbers_data_) add_parts(features, lookup, f, std::span(share).subspan(first, n));
     begin_.push_back(parts_.size());
     const bool centred = begin_[f + 1] > begin_[f] || n == 1;
     centred_curvature_.push_back(centred ? static_cast<double>(n) * data.total_weight() * product
@@ -191,7 +197,8 @@ inline Preconditioner::Preconditioner(const FeatureGeometry& geometry, double pr
                                       bool centred)
     : geometry_(geometry), centred_(centred) {
   const auto curvature = centred ? geometry.centred_curvature() : geometry.curvature();
-  scale_.resize(static_cast<Eigen::Index>(geometry.n_features()));
+  scale_.setOnes(static_cast<Eigen::Index>(geometry.n_features()));
+  if (centred && geometry.outnumbers_data() && precision > 0) return;
   double log_total = 0;
   for (FeatureId f = 0; f < geometry.n_features(); ++f) {
     // Of the coordinate's direction among the weights, where the prior lives.
@@ -238,6 +245,15 @@ inline void Preconditioner::pull_back(Eigen::VectorXd& gradient) const {
         gradient[f] += part.coefficient * by_weights[part.feature];
   }
   gradient = gradient.cwiseProduct(scale_);
+}
+
+inline double Preconditioner::squared_length_by_weights(const Eigen::VectorXd& gradient) const {
+  if (!mixes()) return gradient.cwiseQuotient(scale_).squaredNorm();
+  Eigen::VectorXd by_weights = gradient.cwiseQuotient(scale_);
+  for (const FeatureId f : geometry_.longest_first() | std::views::reverse)  // parts come first
+    for (const auto& part : geometry_.parts(f))
+      by_weights[f] -= part.coefficient * by_weights[part.feature];
+  return by_weights.squaredNorm();
 }
 
 }  // namespace feldspar

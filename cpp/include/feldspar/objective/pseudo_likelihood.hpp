@@ -108,8 +108,7 @@ class PseudoLikelihood {
   double evaluate_narrow(Variable v);
   void expand_narrow_margins(Variable v);
   void collect_narrow_gradient(Variable v);
-  double evaluate_tile(const Tile& tile, std::size_t first_slot, RowBlock rows,
-                       std::span<double> du);
+  double evaluate_tile(std::size_t t, std::size_t block);
   void start_margins(const Tile& tile, RowBlock rows, double* margins) const;
   double observe(const Tile& tile, RowBlock rows, double* margins) const;
   void finish_margins(const Tile& tile, RowBlock rows, const double* margins,
@@ -149,8 +148,11 @@ class PseudoLikelihood {
   std::size_t n_contexts_ = 0;
 
   // Buffers of an evaluation.
-  std::vector<double> u_, du_;                   // by slot
-  std::vector<std::vector<double>> partial_du_;  // by (tile, row block): wide contexts, then biases
+  std::vector<double> u_, du_;  // by slot
+  // By (tile, row block): derivatives of the wide contexts over the rows of a block but the first,
+  // whose are in du_ at once; and of the biases, kLanes each.
+  std::vector<std::vector<double>> partial_du_;
+  std::vector<double> bias_du_;
   // By variable with both wide and narrow contexts: every row's narrow margins, then their
   // derivatives.
   std::vector<std::vector<double>> exchange_;
@@ -264,7 +266,9 @@ inline void PseudoLikelihood::cut_rows(std::size_t n_rows) {
   for (std::size_t b = 0; b < n_blocks; ++b)
     row_blocks_.push_back({n_rows * b / n_blocks, n_rows * (b + 1) / n_blocks});
   partial_du_.resize(tiles_.size() * n_blocks);
-  for (auto& partial : partial_du_) partial.resize((wide_.n_contexts() + 1) * kLanes);
+  for (std::size_t i = 0; i < partial_du_.size(); ++i)
+    if (i % n_blocks > 0) partial_du_[i].resize(wide_.n_contexts() * kLanes);
+  bias_du_.resize(tiles_.size() * n_blocks * kLanes);
 }
 
 inline double PseudoLikelihood::value_and_gradient(std::span<const double> weights,
@@ -281,16 +285,19 @@ inline double PseudoLikelihood::value_and_gradient(std::span<const double> weigh
                               [&](std::size_t i) { return evaluate_narrow(narrow_only_[i]); });
   parallel_for(mixed_.size(), execution, [&](std::size_t i) { expand_narrow_margins(mixed_[i]); });
   const std::size_t n_blocks = row_blocks_.size();
-  value += parallel_sum(tiles_.size() * n_blocks, execution, [&](std::size_t i) {
-    return evaluate_tile(tiles_[i / n_blocks], slots_.tile(i / n_blocks), row_blocks_[i % n_blocks],
-                         partial_du_[i]);
-  });
+  value += parallel_sum(tiles_.size() * n_blocks, execution,
+                        [&](std::size_t i) { return evaluate_tile(i / n_blocks, i % n_blocks); });
   for (std::size_t t = 0; t < tiles_.size(); ++t) add_row_blocks(t);
   parallel_for(mixed_.size(), execution,
                [&](std::size_t i) { collect_narrow_gradient(mixed_[i]); });
   execution.throw_if_stopped();
-  for (std::size_t j = 0; j < n_features_; ++j)
-    gradient[j] = slots_.collect(du_, static_cast<FeatureId>(j));
+  constexpr std::size_t kFeatures = 16384;  // a task's share
+  parallel_for((n_features_ + kFeatures - 1) / kFeatures, execution, [&](std::size_t task) {
+    const std::size_t last = std::min(n_features_, (task + 1) * kFeatures);
+    for (std::size_t j = task * kFeatures; j < last; ++j)
+      gradient[j] = slots_.collect(du_, static_cast<FeatureId>(j));
+  });
+  execution.throw_if_stopped();
   return value;
 }
 
@@ -355,18 +362,22 @@ inline void PseudoLikelihood::collect_narrow_gradient(Variable v) {
   give_back(std::move(scratch));
 }
 
-// One tile over one block of rows. The last kLanes of `du` are the derivatives of the biases.
-inline double PseudoLikelihood::evaluate_tile(const Tile& tile, std::size_t first_slot,
-                                              RowBlock rows, std::span<double> du) {
+// One tile over one block of rows.
+inline double PseudoLikelihood::evaluate_tile(std::size_t t, std::size_t block) {
+  const Tile& tile = tiles_[t];
+  const RowBlock rows = row_blocks_[block];
+  const std::size_t task = t * row_blocks_.size() + block;
   const std::size_t n = rows.last - rows.first;
   Scratch scratch = take_scratch();
   scratch.margins.resize(n * kLanes);
   double* margins = scratch.margins.data();
   start_margins(tile, rows, margins);
-  wide_.add_margins(simd_, u_.data() + first_slot, rows.first, rows.last, margins, scratch.table);
+  wide_.add_margins(simd_, u_.data() + slots_.tile(t), rows.first, rows.last, margins,
+                    scratch.table);
   const double value = observe(tile, rows, margins);
-  finish_margins(tile, rows, margins, du.last(kLanes));
-  wide_.gradient(simd_, margins, rows.first, rows.last, du.data(), scratch.table);
+  finish_margins(tile, rows, margins, {bias_du_.data() + task * kLanes, kLanes});
+  double* du = block == 0 ? du_.data() + slots_.tile(t) : partial_du_[task].data();
+  wide_.gradient(simd_, margins, rows.first, rows.last, du, scratch.table);
   give_back(std::move(scratch));
   return value;
 }
@@ -423,14 +434,16 @@ inline void PseudoLikelihood::finish_margins(const Tile& tile, RowBlock rows, co
 }
 
 inline void PseudoLikelihood::add_row_blocks(std::size_t t) {
-  const std::size_t n_blocks = row_blocks_.size();
-  const std::span<double> sum(partial_du_[t * n_blocks]);
-  for (std::size_t b = 1; b < n_blocks; ++b)
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += partial_du_[t * n_blocks + b][i];
-  const std::size_t n_slots = wide_.n_contexts() * kLanes;
-  std::copy_n(sum.data(), n_slots, du_.data() + slots_.tile(t));
+  const std::size_t first = t * row_blocks_.size(), last = first + row_blocks_.size();
+  double* du = du_.data() + slots_.tile(t);
+  double* bias_du = bias_du_.data() + first * kLanes;
+  for (std::size_t i = first + 1; i < last; ++i) {
+    for (std::size_t slot = 0; slot < partial_du_[i].size(); ++slot)
+      du[slot] += partial_du_[i][slot];
+    for (std::size_t k = 0; k < kLanes; ++k) bias_du[k] += bias_du_[i * kLanes + k];
+  }
   for (const auto [v, lane] : tiles_[t].columns)
-    std::copy_n(sum.data() + n_slots + lane, width_[v], du_.data() + slots_.bias(v));
+    std::copy_n(bias_du + lane, width_[v], du_.data() + slots_.bias(v));
 }
 
 inline IndexStatistics PseudoLikelihood::statistics() const {

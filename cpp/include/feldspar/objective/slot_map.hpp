@@ -35,20 +35,24 @@ class SlotMap {
   // The contexts that variable v keeps in its narrow index, ascending.
   std::span<const ContextId> narrow_contexts(Variable v) const noexcept { return contexts_[v]; }
 
-  // u := what the weights put into the slots.
+  // u := what the weights put into the slots. Slots that no feature reaches are not touched: `u`
+  // starts out as zeros and serves from call to call. Most slots of wide contexts are such; clearing
+  // them each time cost as much as all the rest of this.
   void spread(std::span<const double> weights, std::span<double> u) const noexcept {
-    std::ranges::fill(u, 0.0);
     for (std::size_t j = 0; j < weights.size(); ++j)
-      for (std::size_t t = begin_[j]; t < begin_[j + 1]; ++t)
-        u[terms_[t] >> 1] += terms_[t] & 1 ? -weights[j] : weights[j];
+      for (std::size_t t = begin_[j]; t < begin_[j + 1]; ++t) {
+        double& slot = u[terms_[t] >> 2];
+        const double weight = terms_[t] & kMinus ? -weights[j] : weights[j];
+        slot = terms_[t] & kFirst ? weight : slot + weight;
+      }
   }
 
   // The transpose, for one feature.
   double collect(std::span<const double> du, FeatureId j) const noexcept {
     double sum = 0;
     for (std::size_t t = begin_[j]; t < begin_[j + 1]; ++t) {
-      const double value = du[terms_[t] >> 1];
-      sum += terms_[t] & 1 ? -value : value;
+      const double value = du[terms_[t] >> 2];
+      sum += terms_[t] & kMinus ? -value : value;
     }
     return sum;
   }
@@ -56,14 +60,18 @@ class SlotMap {
   std::size_t bytes() const noexcept { return terms_.size() * 4 + begin_.size() * 8; }
 
  private:
+  // Marks of a term: the weight is subtracted; no term before this one is of the same slot.
+  static constexpr std::uint32_t kMinus = 1, kFirst = 2;
+
   void lay_out(const Schema& schema, const IndexPlan& plan);
+  void mark_first_terms();
   void add_terms(std::size_t slot, std::span<const Value> values, std::size_t cardinality);
 
   std::size_t n_slots_ = 0, wide_ = 0, n_wide_ = 0;
   std::vector<std::size_t> bias_, narrow_;        // by variable
   std::vector<std::vector<ContextId>> contexts_;  // by variable: its narrow contexts
   std::vector<std::size_t> begin_{0};             // by feature
-  std::vector<std::uint32_t> terms_;              // 2 * slot, plus 1 for a negative sign
+  std::vector<std::uint32_t> terms_;              // 4 * slot, plus marks
 };
 
 inline SlotMap::SlotMap(const FeatureSet& features, const ContextTable& table,
@@ -106,6 +114,7 @@ inline SlotMap::SlotMap(const FeatureSet& features, const ContextTable& table,
     }
     begin_.push_back(terms_.size());
   }
+  mark_first_terms();
 }
 
 inline void SlotMap::lay_out(const Schema& schema, const IndexPlan& plan) {
@@ -120,8 +129,16 @@ inline void SlotMap::lay_out(const Schema& schema, const IndexPlan& plan) {
     narrow_.push_back(n_slots_);
     n_slots_ += contexts_[v].size() * (schema.cardinality(v) - 1u);
   }
-  require(n_slots_ < (std::size_t{1} << 31), "features: ", n_slots_,
-          " (variable, context) parameters are more than the index can hold (2^31)");
+  require(n_slots_ < (std::size_t{1} << 30), "features: ", n_slots_,
+          " (variable, context) parameters are more than the index can hold (2^30)");
+}
+
+inline void SlotMap::mark_first_terms() {
+  std::vector<bool> reached(n_slots_, false);
+  for (std::uint32_t& term : terms_) {
+    if (!reached[term >> 2]) term |= kFirst;
+    reached[term >> 2] = true;
+  }
 }
 
 inline void SlotMap::add_terms(std::size_t slot, std::span<const Value> values,
@@ -129,7 +146,8 @@ inline void SlotMap::add_terms(std::size_t slot, std::span<const Value> values,
   const bool has_zero = values.front() == 0;
   for (std::size_t value = 1; value < cardinality; ++value)
     if (std::ranges::binary_search(values, static_cast<Value>(value)) != has_zero)
-      terms_.push_back(static_cast<std::uint32_t>(2 * (slot + value - 1)) + has_zero);
+      terms_.push_back(static_cast<std::uint32_t>(4 * (slot + value - 1)) +
+                       (has_zero ? kMinus : 0));
 }
 
 }  // namespace feldspar

@@ -59,7 +59,7 @@ OptimizeResult minimize_lbfgs(Objective& objective, const Eigen::VectorXd& x0, L
 
   Iterate trial(x0);
   Eigen::VectorXd direction(x0.size());
-  while (run.goes_on(current)) {
+  while (run.goes_on(current, gap_bound(objective, current.gradient))) {
     direction = -current.gradient;
     memory.multiply(direction);
     const LineSearchResult search = detail::search_along(objective, run, current, direction,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <concepts>
+#include <limits>
 
 #include <Eigen/Core>
 
@@ -19,5 +20,24 @@ concept SmoothObjective =
       { objective.value_and_gradient(x, gradient) } -> std::same_as<double>;
       { objective.dimension() } -> std::convertible_to<Eigen::Index>;
     };
+
+// An objective may also know how far a point can be from the minimum at most: gap_bound(gradient)
+// is then no less than f(x) - min f for the gradient at x, and no less than the same for f plus an
+// L1 term if it is given the pseudo-gradient. Strongly convex functions have such a bound, half the
+// squared gradient over the least curvature.
+template <class T>
+concept GapBoundingObjective =
+    SmoothObjective<T> && requires(const T& objective, const Eigen::VectorXd& gradient) {
+      { objective.gap_bound(gradient) } -> std::same_as<double>;
+    };
+
+// What the objective knows of the distance to its minimum; infinity if nothing.
+template <SmoothObjective Objective>
+double gap_bound(const Objective& objective, const Eigen::VectorXd& gradient) {
+  if constexpr (GapBoundingObjective<Objective>)
+    return objective.gap_bound(gradient);
+  else
+    return std::numeric_limits<double>::infinity();
+}
 
 }  // namespace feldspar

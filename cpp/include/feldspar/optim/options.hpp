@@ -21,6 +21,10 @@ struct OptimizeOptions {
   // `stalled`.
   double gradient_tolerance = 1e-5;
 
+  // Converged when the objective itself knows that its value is above the minimum by no more than
+  // this (see GapBoundingObjective). 0 turns the test off.
+  double gap_tolerance = 0.0;
+
   // Converged when (f[k-p] - f[k]) / max(|f[k]|, 1) is below this, p = kDecreasePeriod iterations.
   // 0 turns the test off.
   double relative_decrease = 0.0;
@@ -58,6 +62,8 @@ inline void OptimizeOptions::check() const {
   require(max_evaluations >= 1, "max_evaluations must be at least 1, got ", max_evaluations);
   require(gradient_tolerance >= 0, "gradient_tolerance must be at least 0, got ",
           gradient_tolerance);
+  require(gap_tolerance >= 0 && std::isfinite(gap_tolerance),
+          "gap_tolerance must be finite and at least 0, got ", gap_tolerance);
   require(relative_decrease >= 0 && std::isfinite(relative_decrease),
           "relative_decrease must be finite and at least 0, got ", relative_decrease);
   require(memory >= 1, "memory must be at least 1, got ", memory);

@@ -176,8 +176,8 @@ OptimizeResult minimize_owlqn(Objective& objective, const Eigen::VectorXd& x0,
   LbfgsMemory memory(x0.size(), options.memory, inverse_diagonal);
   detail::OrthantView view(x0.size());
   Eigen::VectorXd direction(x0.size());
-  while (run.goes_on(current)) {
-    view.look_from(current, l1);
+  view.look_from(current, l1);
+  while (run.goes_on(current, gap_bound(objective, view.pseudo_gradient))) {
     direction = -view.pseudo_gradient;
     memory.multiply_within(view.free, direction);
     detail::align_direction(view, current.x, direction);
@@ -192,6 +192,7 @@ OptimizeResult minimize_owlqn(Objective& objective, const Eigen::VectorXd& x0,
     memory.push(trial.x - current.x, trial.gradient - current.gradient);
     std::swap(current, trial);
     run.accept(current, search.step);
+    view.look_from(current, l1);
   }
   return std::move(run).finish(current);
 }

@@ -35,7 +35,8 @@ constexpr std::string_view name(Status status) noexcept {
 constexpr std::string_view describe(Status status) noexcept {
   switch (status) {
     case Status::converged:
-      return "The gradient or the relative decrease fell below its tolerance.";
+      return "The gradient, the distance to the optimum or the relative decrease fell below its "
+             "tolerance.";
     case Status::stalled:
       return "No step decreased the value any further; floating point may not allow more.";
     case Status::max_iterations:

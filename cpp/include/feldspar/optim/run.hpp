@@ -3,7 +3,7 @@
 //
 //   OptimizeRun run(options, execution);
 //   run.start(evaluate, current);              // value and gradient at x0
-//   while (run.goes_on(current)) {
+//   while (run.goes_on(current, gap)) {
 //     ... run.try_evaluate(evaluate, trial) ...  // false: a limit was met, leave the loop
 //     run.accept(current, step);
 //   }
@@ -118,10 +118,11 @@ class OptimizeRun {
 
   void stall() noexcept { status_ = Status::stalled; }
 
-  // Whether to take another step from `current`.
-  bool goes_on(const Iterate& current) {
+  // Whether to take another step from `current`, whose value is at most `gap` above the minimum.
+  bool goes_on(const Iterate& current, double gap) {
     if (status_) return false;
-    if (current.gradient_norm <= options_.gradient_tolerance || decrease_is_small())
+    if (current.gradient_norm <= options_.gradient_tolerance || gap < options_.gap_tolerance ||
+        decrease_is_small())
       status_ = Status::converged;
     else if (iterations_ >= options_.max_iterations)
       status_ = Status::max_iterations;
