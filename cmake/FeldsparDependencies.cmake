@@ -34,6 +34,7 @@ if(NOT TARGET Eigen3::Eigen)
   add_library(Eigen3::Eigen ALIAS feldspar_eigen)
 endif()
 
+find_package(Threads REQUIRED)
 if(FELDSPAR_USE_OPENMP)
   find_package(OpenMP COMPONENTS CXX QUIET)
 endif()

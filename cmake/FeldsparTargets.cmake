@@ -8,10 +8,11 @@ target_include_directories(
   feldspar INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/cpp/include>
                      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(feldspar INTERFACE cxx_std_20)
-target_link_libraries(feldspar INTERFACE Eigen3::Eigen)
+target_link_libraries(feldspar INTERFACE Eigen3::Eigen Threads::Threads)
 # GCC warns that the calling convention of vector types depends on the instruction set. Ours (Pack) only
 # travel through inlined functions.
 target_compile_options(feldspar INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>)
+# Asked how many threads there should be; the threads are our own.
 if(FELDSPAR_USE_OPENMP AND TARGET OpenMP::OpenMP_CXX)
   target_link_libraries(feldspar INTERFACE OpenMP::OpenMP_CXX)
 endif()

@@ -10,11 +10,8 @@ Learns Markov networks, log-linear models with conjunctive features, from discre
 True
 """
 
-from feldspar._waiting import threads_that_sleep
-
 try:
-    with threads_that_sleep():
-        from feldspar._core import __version__
+    from feldspar._core import __version__
 except ImportError as error:  # a source tree without its compiled part
     raise ImportError(
         "feldspar's compiled core is missing: install the package (pip install .) instead of "

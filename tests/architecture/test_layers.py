@@ -33,6 +33,7 @@ OPTIM_FOR_OBJECTIVES = {"feldspar/optim/objective.hpp"}
 THIRD_PARTY = {
     "Eigen/": {"optim", "objective", "infer", "learn"},
     "omp.h": {"base"},
+    "unistd.h": {"base"},
 }
 
 INCLUDE_LINE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)

@@ -1,5 +1,5 @@
 // base/parallel.hpp: every task once, the same sums for any number of threads, exceptions and stops
-// that leave the loop. Runs (serially) without OpenMP too.
+// that leave the loop.
 #include <doctest/doctest.h>
 
 #include <atomic>

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import sys
 import threading
+import warnings
 from functools import cache
 
 import numpy as np
@@ -120,3 +123,17 @@ def test_one_likelihood_used_by_two_python_threads() -> None:
     for thread in threads:
         thread.join()
     assert got == expected
+
+
+def _learned(n_jobs: int) -> list[float]:
+    network = fs.learn_weights(feature_set("mixed", 2), table(2), tolerance=1e-4, n_jobs=n_jobs)
+    return [float(w) for w in network.weights]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    expected = _learned(2)  # this process has helpers now; the child inherits none
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python's own: forks and threads
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            assert pool.apply_async(_learned, (2,)).get(timeout=60) == expected

@@ -7,6 +7,7 @@
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/gamma.hpp>
 #include <feldspar/base/hash.hpp>
+#include <feldspar/base/helper_threads.hpp>
 #include <feldspar/base/indexed_heap.hpp>
 #include <feldspar/base/monitor.hpp>
 #include <feldspar/base/numeric.hpp>

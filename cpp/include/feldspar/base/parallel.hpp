@@ -1,5 +1,8 @@
-// The only door to OpenMP. Without OpenMP everything runs on the calling thread with equal results:
-// tasks are indexed, each writes its own slot, and whatever is summed is summed in task order.
+// Loops on several threads, with results that do not depend on their number: tasks are indexed, each
+// writes its own slot, and whatever is summed is summed in task order.
+//
+// The threads are our own (helper_threads.hpp). OpenMP, where the compiler has it, is only asked how
+// many there should be: limits set by joblib or threadpoolctl are limits on OpenMP.
 //
 // - parallel_for(n, execution, task) runs task(i) for i in [0, n), on several threads, any order.
 //   An exception leaves the loop (the one with the lowest index wins); a stop asked by the
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include <feldspar/base/execution.hpp>
+#include <feldspar/base/helper_threads.hpp>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -59,6 +63,9 @@ class FirstException {
   std::exception_ptr error_;
 };
 
+// Whether the current thread is in a task of a parallel loop: loops within it run on this thread.
+inline thread_local bool in_parallel_loop = false;
+
 template <class Task>
 void run_serially(std::size_t n, const Execution& execution, Task& task) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -71,30 +78,34 @@ void run_serially(std::size_t n, const Execution& execution, Task& task) {
 
 template <class Task>
 void parallel_for(std::size_t n, const Execution& execution, Task&& task) {
-#ifdef _OPENMP
   const int threads = n < 2 ? 1 : resolve_threads(execution);
-  if (threads > 1 && !omp_in_parallel()) {
-    detail::FirstException first;
-    std::atomic<std::size_t> next{0};
-#pragma omp parallel num_threads(threads)
-    {
-      const bool caller = omp_get_thread_num() == 0;
-      for (std::size_t i = next++; i < n && !first.failed(); i = next++) {
-        try {
-          const bool stop = caller ? execution.poll_stop()
-                                   : execution.monitor != nullptr && execution.monitor->stopped();
-          if (stop) break;
-          task(i);
-        } catch (...) {
-          first.keep(i, std::current_exception());
-        }
-      }
-    }
-    first.rethrow();
+  if (threads < 2 || detail::in_parallel_loop) {
+    detail::run_serially(n, execution, task);
     return;
   }
-#endif
-  detail::run_serially(n, execution, task);
+  detail::FirstException first;
+  std::atomic<std::size_t> next{0};
+  auto take_tasks = [&](bool caller) {
+    detail::in_parallel_loop = true;
+    for (std::size_t i = next++; i < n && !first.failed(); i = next++) {
+      try {
+        const bool stop = caller ? execution.poll_stop()
+                                 : execution.monitor != nullptr && execution.monitor->stopped();
+        if (stop) break;
+        task(i);
+      } catch (...) {
+        first.keep(i, std::current_exception());
+      }
+    }
+    detail::in_parallel_loop = false;
+  };
+  using TakeTasks = decltype(take_tasks);
+  const auto help = [](void* own) { (*static_cast<TakeTasks*>(own))(false); };
+  HelperThreads& helpers = helper_threads();
+  const bool helped = helpers.open(threads - 1, {help, &take_tasks});
+  take_tasks(true);
+  if (helped) helpers.close();
+  first.rethrow();
 }
 
 template <class Term>
