@@ -352,7 +352,9 @@ class Search:
     def _advance(self, contender: Contender) -> None:
         """Take a contender one step further."""
         started = time.perf_counter()
-        contender.advance(time_limit=self.clock.seconds_left)
+        others = (c for c in self._contenders if c is not contender)
+        rival = max(others, key=lambda c: c.at_least, default=None)
+        contender.advance(time_limit=self.clock.seconds_left, rival=rival)
         contender.row["seconds"] += time.perf_counter() - started
         self._take(contender)
         if is_interrupted(contender.network):
