@@ -254,7 +254,7 @@ class Search:
             judge = None
             if self.data.valid_dataset is not None:
                 judge = PseudoLikelihood._of_core(
-                    features, self.data.valid_dataset, settings.n_jobs
+                    features, self.data.valid_dataset, settings.n_jobs, for_scoring=True
                 )
             for i in narrowest_first(settings.prior_sd):
                 if self.clock.is_over and self._contenders:
