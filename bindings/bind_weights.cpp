@@ -27,12 +27,16 @@ void bind_pseudo_likelihood(py::module_& m) {
       .def_readonly("bytes", &IndexStatistics::bytes);
 
   py::class_<PseudoLikelihood>(m, "PseudoLikelihood", "The PLL of a feature set on a data set.")
-      .def(py::init([](const FeatureSet& features, const Dataset& data, int n_threads) {
+      .def(py::init([](const FeatureSet& features, const Dataset& data, bool for_scoring,
+                       int n_threads) {
+             using Use = PseudoLikelihood::Use;
+             const Use use = for_scoring ? Use::scoring : Use::learning;
              return run_watched(n_threads, py::none(), [&](const Execution& execution) {
-               return std::make_unique<PseudoLikelihood>(features, data, execution);
+               return std::make_unique<PseudoLikelihood>(features, data, execution, PlanOptions{},
+                                                         use);
              });
            }),
-           py::arg("features"), py::arg("data"), py::arg("n_threads"))
+           py::arg("features"), py::arg("data"), py::arg("for_scoring"), py::arg("n_threads"))
       .def_static(
           "by_variable",
           [](const FeatureSet& features, const std::vector<const Dataset*>& data_of_variable,

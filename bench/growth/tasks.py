@@ -58,12 +58,12 @@ def build(inputs: Inputs) -> Work:
 def index(inputs: Inputs) -> Work:
     """Index the features on the rows."""
     features, data = inputs.features._core, inputs.data
-    return lambda: _core.PseudoLikelihood(features, data, 1)
+    return lambda: _core.PseudoLikelihood(features, data, False, 1)
 
 
 def evaluation(inputs: Inputs) -> Work:
     """Evaluate the pseudo-likelihood once."""
-    likelihood = _core.PseudoLikelihood(inputs.features._core, inputs.data, 1)
+    likelihood = _core.PseudoLikelihood(inputs.features._core, inputs.data, False, 1)
     weights = np.array(inputs.network.weights)
     return lambda: likelihood.value_and_gradient(weights, 1)
 

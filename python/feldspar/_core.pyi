@@ -324,7 +324,9 @@ class IndexStatistics:
     def bytes(self) -> int: ...
 
 class PseudoLikelihood:
-    def __init__(self, features: FeatureSet, data: Dataset, n_threads: int) -> None: ...
+    def __init__(
+        self, features: FeatureSet, data: Dataset, for_scoring: bool, n_threads: int
+    ) -> None: ...
     @staticmethod
     def by_variable(
         features: FeatureSet, data_of_variable: list[Dataset | None], n_threads: int

@@ -81,7 +81,7 @@ def pseudo_likelihood(
 ) -> _core.PseudoLikelihood:
     """Return the compiled objective; where there are gaps, of all terms that are known."""
     if not table.has_missing:
-        return _core.PseudoLikelihood(features._core, core_dataset(table), n_threads)
+        return _core.PseudoLikelihood(features._core, core_dataset(table), False, n_threads)
     known = known_terms(table, features) & (table.weights > 0)[:, np.newaxis]
     if not known.any():
         raise ValueError(

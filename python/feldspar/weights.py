@@ -76,17 +76,20 @@ class PseudoLikelihood:
         features: FeatureSet,
         data: _core.Dataset | Table,
         n_jobs: int | None = None,
+        *,
+        for_scoring: bool = False,
     ) -> Self:
         """Index features on data that are merged already, for those who index them often.
 
-        Data with gaps cannot be merged and come as a table.
+        Data with gaps cannot be merged and come as a table. What is only scored with is indexed
+        sooner, and weights cannot be learned with it.
         """
         started = time.perf_counter()
         threads = resolve_jobs(n_jobs)
         core = (
             pseudo_likelihood(data, features, threads, warn=False)
             if isinstance(data, Table)
-            else _core.PseudoLikelihood(features._core, data, threads)
+            else _core.PseudoLikelihood(features._core, data, for_scoring, threads)
         )
         likelihood = cls.__new__(cls)
         likelihood._fill(features, core, n_jobs, started)

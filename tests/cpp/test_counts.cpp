@@ -1,8 +1,10 @@
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include <feldspar/base/bits.hpp>
 #include <feldspar/base/hash.hpp>
 #include <feldspar/data/counts.hpp>
 
@@ -64,6 +66,23 @@ TEST_CASE("pair counts agree with counting row by row") {
   }
   SUBCASE("fractions") { check_against_naive(random_rows({2, 3, 4}, 300, 9, 0.3)); }
   SUBCASE("a variable with one value") { check_against_naive(random_rows({2, 1, 3}, 70, 3, 1.0)); }
+}
+
+TEST_CASE("few rows and many rows are counted exactly, whatever their weights") {
+  for (const double unit : {1.0, 0.25}) {
+    const Rows rows = random_rows(std::vector<Value>(12, 2), 3000, 9, unit);
+    const Dataset data = Dataset::merge(Schema(rows.cardinalities), rows.codes, rows.weights);
+    const WeightedCounter counter(data);
+    std::vector<Word> some(data.columns().n_words()), all = some;
+    fill_bits(all, data.n_rows());
+    double expected = 0;
+    for (std::size_t r = 0; r < data.n_rows(); ++r) {
+      set_bit(some, r);
+      expected += data.weights()[r];
+      CHECK(counter.count(some) == expected);
+      CHECK(counter.count(some, all) == expected);
+    }
+  }
 }
 
 TEST_CASE("pair counts do not depend on the number of threads") {

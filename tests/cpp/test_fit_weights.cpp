@@ -216,6 +216,48 @@ TEST_CASE("a run taken further in steps ends where one run ends, at hardly more 
   CHECK_THROWS_AS(WeightRun(likelihood, {}, std::vector<double>{1.0}), InvalidInput);
 }
 
+TEST_CASE("a point is not evaluated twice") {
+  struct Counting {
+    int calls = 0;
+    double value_and_gradient(std::span<const double> weights, std::span<double> gradient,
+                              const Execution&) {
+      ++calls;
+      if (weights[0] < 0) throw Interrupted();
+      for (std::size_t i = 0; i < weights.size(); ++i) gradient[i] = 2 * weights[i];
+      return weights[0] * weights[0] + weights[1] * weights[1];
+    }
+  } counting;
+  detail::LastEvaluation<Counting> last(counting);
+  std::vector<double> gradient(2);
+  const auto at = [&](double a, double b) {
+    gradient.assign(2, 99.0);
+    return last.value_and_gradient(std::vector<double>{a, b}, gradient, kOneThread);
+  };
+  CHECK(at(3, 4) == 25);
+  CHECK(at(3, 4) == 25);
+  CHECK(gradient == std::vector<double>{6, 8});
+  CHECK(counting.calls == 1);
+  CHECK(at(3, 5) == 34);
+  CHECK(at(3, 4) == 25);
+  CHECK(counting.calls == 3);
+  CHECK_THROWS_AS(at(-1, 0), Interrupted);
+  CHECK_THROWS_AS(at(-1, 0), Interrupted);  // what failed is not known
+  CHECK(at(3, 4) == 25);
+  CHECK(counting.calls == 6);
+}
+
+TEST_CASE("weights are not learned with what was made for scoring") {
+  const Problem problem = mixed_problem();
+  const Dataset data = problem.dataset();
+  PseudoLikelihood learning(problem.features, data, kOneThread);
+  PseudoLikelihood scoring(problem.features, data, kOneThread, {}, PseudoLikelihood::Use::scoring);
+  std::vector<double> ours(problem.features.size()), theirs(problem.features.size());
+  CHECK(scoring.value_and_gradient(problem.weights, ours) ==
+        learning.value_and_gradient(problem.weights, theirs));
+  CHECK(ours == theirs);
+  CHECK_THROWS_AS(WeightRun(scoring, {}, {}), InvalidInput);
+}
+
 TEST_CASE("L-BFGS remembers fewer pairs where they would fill the memory, never more than asked") {
   CHECK(detail::affordable_memory(20, 1000) == 20);
   CHECK(detail::affordable_memory(20, 500'000) == 8);

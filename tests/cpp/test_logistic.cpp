@@ -100,6 +100,24 @@ TEST_CASE("logistic_counts over many margins is the sum, for every length and le
   }
 }
 
+TEST_CASE("counts in bytes give the same bits as counts in doubles") {
+  Dice dice(12);
+  const std::vector<double> margins = awkward_margins(dice, 103);
+  std::vector<std::uint8_t> bytes;
+  for (std::size_t i = 0; i < 2 * margins.size(); ++i)
+    bytes.push_back(static_cast<std::uint8_t>(dice.below(256)));
+  const std::vector<double> doubles(bytes.begin(), bytes.end());
+  for (const SimdLevel level : simd_levels()) {
+    std::vector<double> a = margins, b = margins;
+    CHECK(logistic_counts(level, a, bytes.data(), bytes.data() + 103) ==
+          logistic_counts(level, b, doubles.data(), doubles.data() + 103));
+    CHECK(same_bits(a, b));
+  }
+  std::vector<double> a(margins.begin(), margins.begin() + 9), b = a;
+  CHECK(softmax_counts(a.data(), 9, bytes.data()) == softmax_counts(b.data(), 9, doubles.data()));
+  CHECK(same_bits(a, b));
+}
+
 TEST_CASE("softmax_counts equals the direct formula") {
   Dice dice(3);
   for (std::size_t width = 1; width <= 20; ++width)

@@ -1,9 +1,12 @@
 // objective/narrow_index.hpp against dense matrix products and counting by rows.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <feldspar/objective/narrow_index.hpp>
@@ -127,7 +130,32 @@ TEST_CASE("the values' weights on the patterns are those of the rows merged") {
       expected[cardinality == 2 ? code * n + p : p * cardinality + code] +=
           family.data.weights()[r];
     }
-    CHECK(same_bits(index.value_weights(), expected));
+    const auto as_numbers = [](auto weights) {
+      return std::vector<double>(weights.begin(), weights.end());
+    };
+    CHECK(same_bits(index.with_value_weights(as_numbers), expected));
+  }
+}
+
+TEST_CASE("weights take no more room than they need") {
+  const Schema schema({2, 2});
+  FeatureSetBuilder builder(schema);
+  builder.add(std::vector<Variable>{0, 1}, std::vector<Value>{1, 1});
+  const FeatureSet features = std::move(builder).finish();
+  const ContextTable table(features);
+  const std::vector<ContextId> contexts{table.of_test(0)};
+  const std::vector<std::int32_t> rows{0, 0, 0, 1, 1, 0, 1, 1};
+  for (const auto& [largest, bytes] : std::vector<std::pair<double, std::size_t>>{
+           {255, 1}, {256, 2}, {65535, 2}, {65536, 8}, {0.5, 8}}) {
+    CAPTURE(largest);
+    const Dataset data = Dataset::merge(schema, rows, std::vector<double>{1, 2, 3, largest});
+    const NarrowIndex index(features, table, data, 0, contexts, true);
+    CHECK(index.n_patterns() == 2);
+    index.with_value_weights([&](auto weights) {
+      CHECK(sizeof(weights[0]) == bytes);
+      CHECK(std::ranges::count(weights, largest) == 1);
+      CHECK(std::accumulate(weights.begin(), weights.end(), 0.0) == 6 + largest);
+    });
   }
 }
 

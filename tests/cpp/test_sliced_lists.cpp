@@ -109,6 +109,31 @@ TEST_CASE("only slices of eight are padded, each to its longest list") {
   CHECK(wide.bytes() - narrow.bytes() == 2 * stored);
 }
 
+TEST_CASE("the order takes room only where lists are not longest first") {
+  const auto lists_of = [](const std::vector<std::size_t>& lengths) {
+    Lists lists;
+    for (const std::size_t length : lengths) {
+      for (std::size_t j = 0; j < length; ++j)
+        lists.ids.push_back(static_cast<std::uint32_t>(lists.ids.size() % 10));
+      lists.begin.push_back(lists.ids.size());
+    }
+    return lists;
+  };
+  Dice dice(6);
+  const auto bytes = [&](const std::vector<std::size_t>& lengths) {
+    const Lists lists = lists_of(lengths);
+    check_sums<std::uint16_t>(lists, 10, 1, dice);
+    check_sums<std::uint16_t>(lists, 10, 3, dice);
+    return SlicedLists<std::uint16_t>(lists.begin, lists.ids, 10).bytes();
+  };
+  const std::size_t slice = 3 * 8 * sizeof(std::uint16_t) + sizeof(std::uint32_t);
+  const std::size_t place = sizeof(std::uint32_t);
+  CHECK(bytes({3, 2, 2, 1}) == slice);
+  CHECK(bytes({3, 2, 2, 0, 0}) == slice);
+  CHECK(bytes({2, 3, 2, 1}) == slice + 4 * place);
+  CHECK(bytes({3, 2, 0, 2}) == slice + 3 * place);  // falling, but the third is not at its place
+}
+
 TEST_CASE("lists made by default are none") {
   const SlicedLists<std::uint16_t> none;
   CHECK(none.n_lists() == 0);

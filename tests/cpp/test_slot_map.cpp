@@ -112,9 +112,7 @@ TEST_CASE("narrow contexts are those of the variable that are not wide, ascendin
 
 TEST_CASE("a slot is the score of its value less that of value 0") {
   for (const Mapped& mapped : mapped_problems()) {
-    std::vector<double> u(mapped.slots.n_slots(), 0.0);
-    // What another call has left is overwritten.
-    mapped.slots.spread(std::vector<double>(mapped.problem.weights.size(), 1e9), u);
+    std::vector<double> u(mapped.slots.n_slots(), 1e9);  // overwritten
     mapped.slots.spread(mapped.problem.weights, u);
     double worst = 0;
     for (const auto& [v, c] : mapped.pairs()) {
@@ -137,9 +135,35 @@ TEST_CASE("collect is the transpose of spread") {
     const std::vector<double> du = dice.numbers(u.size());
     mapped.slots.spread(mapped.problem.weights, u);
     std::vector<double> collected(n);
-    for (FeatureId j = 0; j < n; ++j) collected[j] = mapped.slots.collect(du, j);
+    mapped.slots.collect(du, collected);
     CHECK(dot(u, du) == doctest::Approx(dot(mapped.problem.weights, collected)).epsilon(1e-12));
   }
+}
+
+TEST_CASE("slots and features in several blocks give the same bits on any number of threads") {
+  FeatureSetBuilder builder(Schema(std::vector<Value>(200, 2)));
+  for (Variable a = 0; a < 200; ++a)
+    for (Variable b = 0; b < a; ++b)
+      builder.add(std::vector<Variable>{b, a},
+                  std::vector<Value>{static_cast<Value>((a + b) % 2), 1});
+  const FeatureSet features = std::move(builder).finish();
+  const ContextTable table(features);
+  IndexPlan narrow;
+  narrow.columns.assign(200, {});
+  const SlotMap slots(features, table, narrow);
+  REQUIRE(slots.n_slots() > 3 * 8192);
+  REQUIRE(features.size() > 2 * 8192);
+  Dice dice(11);
+  const std::vector<double> weights = dice.numbers(features.size());
+  std::vector<double> u(slots.n_slots()), u_shared(u.size());
+  slots.spread(weights, u, Execution{1});
+  slots.spread(weights, u_shared, Execution{3});
+  CHECK(same_bits(u, u_shared));
+  std::vector<double> gradient(features.size()), gradient_shared(features.size());
+  slots.collect(u, gradient, Execution{1});
+  slots.collect(u, gradient_shared, Execution{3});
+  CHECK(same_bits(gradient, gradient_shared));
+  CHECK(dot(u, u) == doctest::Approx(dot(weights, gradient)).epsilon(1e-12));
 }
 
 }  // namespace test_slot_map

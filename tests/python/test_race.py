@@ -78,6 +78,29 @@ def test_steps_lead_where_one_run_leads() -> None:
     assert list(seconds) == sorted(seconds)
 
 
+@pytest.mark.parametrize("lead", [0.01, 0.05])
+def test_a_setting_is_learned_until_it_is_known_to_lose(lead: float) -> None:
+    judge = PseudoLikelihood(FEATURES, VALID, n_jobs=1)
+    behind = Contender(_run(10.0), (1e-2, 1e-8), {}, {}, judge)
+    behind.advance(time_limit=None)
+    assert behind.valid_pll is not None
+    assert behind.margin > 2 * lead
+    rival = _judged(behind.valid_pll + lead)
+    while behind.steps_left and not behind.is_beaten_by(rival):
+        behind.advance(time_limit=None, rival=rival)
+    assert behind.is_beaten_by(rival)
+    assert behind.steps_left == (1e-8,)  # that far it did not have to go
+    assert behind.margin > 0.5 * lead  # nor much further than to this
+
+
+def test_who_leads_goes_to_the_next_tolerance() -> None:
+    ahead = Contender(_run(1.0), (1e-2, 1e-3), {}, {}, PseudoLikelihood(FEATURES, VALID, n_jobs=1))
+    ahead.advance(time_limit=None, rival=_judged(None))
+    assert ahead.valid_pll is not None
+    ahead.advance(time_limit=None, rival=_judged(ahead.valid_pll - 1e-3))
+    assert not ahead.steps_left
+
+
 def test_iterations_are_counted_over_all_steps() -> None:
     contender = Contender(_run(1.0, max_iterations=7), (1e-2, 1e-12), {}, {})
     contender.advance(time_limit=None)

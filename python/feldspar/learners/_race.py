@@ -10,8 +10,9 @@ parameters per row, in the limit of many rows). Hence
 
     |change of V| <= sqrt(2 T G),
 
-which is rounded up here to ``2 sqrt(T (G + T))`` as T is an estimate. Nothing here looks at a
-clock: the same data and settings lead to the same choice.
+which is rounded up here to ``2 sqrt(T (G + T))`` as T is an estimate. Solved for T, this tells how
+far a setting that lies behind has to be learned until it is known to lose: no further than that.
+Nothing here looks at a clock: the same data and settings lead to the same choice.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from feldspar.weights import PseudoLikelihood, WeightRun
 
 # The tolerances to which weights are learned, one after another, in units of the last.
 STEPS = (1000.0, 100.0, 10.0, 1.0)
+# A step that is to tell whether a setting loses aims at this share of the tolerance that would do if
+# its PLL stayed where it is.
+_SURE = 0.8
 
 
 class Contender:
@@ -89,10 +93,16 @@ class Contender:
         """Tell whether the other is better, whatever is left to learn."""
         return self.at_most < other.at_least
 
-    def advance(self, *, time_limit: float | None) -> None:
-        """Learn the weights to the next tolerance and score them."""
+    def advance(self, *, time_limit: float | None, rival: Contender | None = None) -> None:
+        """Learn the weights to the next tolerance and score them.
+
+        Where a looser one may tell that the rival is better, that comes first.
+        """
         assert self._run is not None
         tolerance, *rest = self.steps_left
+        deciding = 0.0 if rival is None else _SURE * self._losing_tolerance(rival)
+        if deciding > tolerance:
+            tolerance, rest = deciding, list(self.steps_left)
         self.network = self._run.advance(tolerance=tolerance, time_limit=time_limit)
         report = self.network.training_
         assert report is not None
@@ -102,8 +112,7 @@ class Contender:
             total, _ = self._judge.value_and_gradient(self.network.weights)
             self.valid_pll = total / self._judge.total_weight
             if self.steps_left:
-                excess = max(self._training_pll() - self.valid_pll, 0.0)
-                self.margin = 2 * math.sqrt(tolerance * (excess + tolerance))
+                self.margin = 2 * math.sqrt(tolerance * (self._excess() + tolerance))
         self.row["status"] = "unfinished" if self.steps_left else report.status
         self.row["iterations"] = report.iterations
         self.row["evaluations"] = report.evaluations
@@ -115,6 +124,19 @@ class Contender:
             self.row["status"] = "given_up"
         self.steps_left = ()
         self._run = self._judge = None
+
+    def _losing_tolerance(self, rival: Contender) -> float:
+        """Return the tolerance with which this one would be beaten; 0 where it is not behind."""
+        behind = -math.inf if self.valid_pll is None else rival.at_least - self.valid_pll
+        if not behind > 0:
+            return 0.0
+        excess = self._excess()
+        return (math.hypot(excess, behind) - excess) / 2
+
+    def _excess(self) -> float:
+        """Return how much better the network is on the training rows than on the others."""
+        assert self.valid_pll is not None
+        return max(self._training_pll() - self.valid_pll, 0.0)
 
     def _training_pll(self) -> float:
         report = self.network.training_

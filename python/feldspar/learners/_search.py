@@ -254,7 +254,7 @@ class Search:
             judge = None
             if self.data.valid_dataset is not None:
                 judge = PseudoLikelihood._of_core(
-                    features, self.data.valid_dataset, settings.n_jobs
+                    features, self.data.valid_dataset, settings.n_jobs, for_scoring=True
                 )
             for i in narrowest_first(settings.prior_sd):
                 if self.clock.is_over and self._contenders:
@@ -352,7 +352,9 @@ class Search:
     def _advance(self, contender: Contender) -> None:
         """Take a contender one step further."""
         started = time.perf_counter()
-        contender.advance(time_limit=self.clock.seconds_left)
+        others = (c for c in self._contenders if c is not contender)
+        rival = max(others, key=lambda c: c.at_least, default=None)
+        contender.advance(time_limit=self.clock.seconds_left, rival=rival)
         contender.row["seconds"] += time.perf_counter() - started
         self._take(contender)
         if is_interrupted(contender.network):

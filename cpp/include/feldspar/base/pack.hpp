@@ -7,6 +7,7 @@
 #pragma once
 
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -122,6 +123,13 @@ FELDSPAR_ALWAYS_INLINE Pack load_pack(const double* from) noexcept {
   Pack pack;
   std::memcpy(&pack, from, sizeof pack);
   return pack;
+}
+// Whole numbers become floating.
+template <std::unsigned_integral Number>
+FELDSPAR_ALWAYS_INLINE Pack load_pack(const Number* from) noexcept {
+  double numbers[kPackSize];
+  for (std::size_t i = 0; i < kPackSize; ++i) numbers[i] = static_cast<double>(from[i]);
+  return load_pack(static_cast<const double*>(numbers));
 }
 FELDSPAR_ALWAYS_INLINE void store_pack(double* to, const Pack& pack) noexcept {
   std::memcpy(to, &pack, sizeof pack);

@@ -4,7 +4,8 @@
 // across its lists and padded to its longest. The inner loop then has independent sums, a
 // predictable trip count and no per-list branch (the layout known as SELL for sparse matrices, with
 // all values 1). Padding points to the place behind the last source element, which the caller keeps
-// at zero. Empty lists, of which there may be many, take no room.
+// at zero. Empty lists, of which there may be many, take no room; nor does the order of lists that
+// come longest first.
 #pragma once
 
 #include <algorithm>
@@ -26,18 +27,21 @@ class SlicedLists {
               std::size_t n_source) {
     n_lists_ = begin.size() - 1;
     const auto length = [&](std::size_t i) { return begin[i + 1] - begin[i]; };
-    order_ = longest_first(begin);
-    const std::size_t n = order_.size();
+    std::vector<std::uint32_t> order = longest_first(begin);
+    const std::size_t n = n_filled_ = order.size();
     for (std::size_t first = 0; first < n; first += kWidth) {
-      const std::size_t longest = length(order_[first]);
+      const std::size_t longest = length(order[first]);
       lengths_.push_back(static_cast<std::uint32_t>(longest));
       for (std::size_t j = 0; j < longest; ++j)
         for (std::size_t lane = 0; lane < kWidth; ++lane) {
-          const bool real = first + lane < n && j < length(order_[first + lane]);
-          ids_.push_back(static_cast<Id>(real ? ids[begin[order_[first + lane]] + j] : n_source));
+          const bool real = first + lane < n && j < length(order[first + lane]);
+          ids_.push_back(static_cast<Id>(real ? ids[begin[order[first + lane]] + j] : n_source));
         }
     }
     ids_.shrink_to_fit();
+    lengths_.shrink_to_fit();
+    const bool in_order = std::ranges::is_sorted(order) && (n == 0 || order.back() == n - 1);
+    if (!in_order) order_ = std::move(order);
   }
 
   std::size_t n_lists() const noexcept { return n_lists_; }
@@ -49,7 +53,7 @@ class SlicedLists {
   // source has n_source + 1 elements of `width` numbers, the last all zero; out has n_lists
   // elements.
   void sum(const double* source, std::size_t width, double* out) const noexcept {
-    if (order_.size() < n_lists_) std::fill_n(out, n_lists_ * width, 0.0);
+    if (n_filled_ < n_lists_) std::fill_n(out, n_lists_ * width, 0.0);
     if (width == 1)
       sum_scalars(source, out);
     else
@@ -75,6 +79,11 @@ class SlicedLists {
     return order;
   }
 
+  // The list at a place of the order.
+  std::size_t list(std::size_t place) const noexcept {
+    return order_.empty() ? place : order_[place];
+  }
+
   void sum_scalars(const double* source, double* out) const noexcept {
     const Id* ids = ids_.data();
     for (std::size_t s = 0; s < lengths_.size(); ++s) {
@@ -82,8 +91,8 @@ class SlicedLists {
       for (std::uint32_t j = 0; j < lengths_[s]; ++j, ids += kWidth)
         for (std::size_t lane = 0; lane < kWidth; ++lane) sums[lane] += source[ids[lane]];
       const std::size_t first = s * kWidth;
-      const std::size_t here = std::min(kWidth, order_.size() - first);
-      for (std::size_t lane = 0; lane < here; ++lane) out[order_[first + lane]] = sums[lane];
+      const std::size_t here = std::min(kWidth, n_filled_ - first);
+      for (std::size_t lane = 0; lane < here; ++lane) out[list(first + lane)] = sums[lane];
     }
   }
 
@@ -91,9 +100,9 @@ class SlicedLists {
     const Id* ids = ids_.data();
     for (std::size_t s = 0; s < lengths_.size(); ++s) {
       const std::size_t first = s * kWidth;
-      const std::size_t here = std::min(kWidth, order_.size() - first);
+      const std::size_t here = std::min(kWidth, n_filled_ - first);
       for (std::size_t lane = 0; lane < here; ++lane) {
-        double* target = out + order_[first + lane] * width;
+        double* target = out + list(first + lane) * width;
         std::fill_n(target, width, 0.0);
         for (std::uint32_t j = 0; j < lengths_[s]; ++j) {
           const double* element = source + ids[j * kWidth + lane] * width;
@@ -104,8 +113,8 @@ class SlicedLists {
     }
   }
 
-  std::size_t n_lists_ = 0;
-  std::vector<std::uint32_t> order_;    // lists by falling length, without empty ones
+  std::size_t n_lists_ = 0, n_filled_ = 0;
+  std::vector<std::uint32_t> order_;    // filled lists by falling length; empty: as they come
   std::vector<std::uint32_t> lengths_;  // by slice: its longest list
   std::vector<Id> ids_;
 };

@@ -2,8 +2,8 @@
 //
 // WeightedCounter adds up the weights of the rows in the intersection of two sets. Weights that are
 // whole numbers (merged rows of unweighted data) are kept as bit planes, weight = sum_b 2^b
-// plane_b, so that a count is a few population counts: exact, and 64 rows at a time. Other weights
-// are added row by row.
+// plane_b, so that a count is a few population counts: exact, and 64 rows at a time. Other weights,
+// and those of few rows, are added row by row.
 //
 // PairCounts holds the contingency tables of all pairs of variables: the joint weights of all pairs
 // of non-zero values, the rest by subtraction. Cost: (sum of (cardinality - 1))^2 / 2 intersections
@@ -77,6 +77,10 @@ class WeightedCounter {
       return static_cast<double>(
           run_kernel<detail::CountBothKernel>(simd_, a.data(), b.data(), n_words_));
     if (!whole_) return add_up(a, b);
+    // Whole numbers add up to the same in any order. A row costs as much as about two words.
+    const std::uint64_t n_rows =
+        run_kernel<detail::CountBothKernel>(simd_, a.data(), b.data(), n_words_);
+    if (2 * n_rows < planes_.size()) return add_up(a, b);
     std::uint64_t sum = 0;
     for (std::size_t first = 0, bit = 0; first < planes_.size(); first += n_words_, ++bit)
       sum += run_kernel<detail::CountThreeKernel>(simd_, a.data(), b.data(), planes_.data() + first,

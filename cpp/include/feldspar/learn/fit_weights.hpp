@@ -111,6 +111,33 @@ inline WeightFit not_begun(const Penalty& penalty, const Eigen::VectorXd& weight
   return fit;
 }
 
+// A log-likelihood that remembers its last evaluation. A run that is taken further starts where it
+// ended, and its report asks for the gradient there: neither is computed twice.
+template <class LogLikelihood>
+class LastEvaluation {
+ public:
+  // Keeps a reference.
+  explicit LastEvaluation(LogLikelihood& likelihood) : likelihood_(likelihood) {}
+
+  double value_and_gradient(std::span<const double> weights, std::span<double> gradient,
+                            const Execution& execution) {
+    if (weights_.empty() || !std::ranges::equal(weights, weights_)) {
+      weights_.clear();  // should the next line throw, nothing is known
+      value_ = likelihood_.value_and_gradient(weights, gradient, execution);
+      gradient_.assign(gradient.begin(), gradient.end());
+      weights_.assign(weights.begin(), weights.end());
+    } else {
+      std::ranges::copy(gradient_, gradient.begin());
+    }
+    return value_;
+  }
+
+ private:
+  LogLikelihood& likelihood_;
+  std::vector<double> weights_, gradient_;
+  double value_ = 0;
+};
+
 }  // namespace detail
 
 // Half the squared length of the gradient = tolerance * total weight, spread over all components.
@@ -129,6 +156,7 @@ class WeightRun {
   WeightRun(LogLikelihood& likelihood, const Penalty& penalty, std::span<const double> initial,
             const Eigen::VectorXd& l1_factors = {})
       : likelihood_(likelihood),
+        last_(likelihood),
         penalty_(penalty),
         coordinates_(likelihood.geometry(), penalty.precision(), penalty.l1 == 0) {
     penalty_.check();
@@ -143,7 +171,7 @@ class WeightRun {
   // are those of this call.
   WeightFit advance(const FitWeightsOptions& options, const Execution& execution) {
     options.check();
-    Penalized<LogLikelihood> objective(likelihood_, penalty_.precision(), coordinates_, execution);
+    Objective objective(last_, penalty_.precision(), coordinates_, execution);
     WeightFit fit;
     fit.penalty = penalty_;
     fit.run = minimize_from_here(objective, options, execution);
@@ -166,8 +194,10 @@ class WeightRun {
   }
 
  private:
-  OptimizeResult minimize_from_here(Penalized<LogLikelihood>& objective,
-                                    const FitWeightsOptions& options, const Execution& execution) {
+  using Objective = Penalized<detail::LastEvaluation<LogLikelihood>>;
+
+  OptimizeResult minimize_from_here(Objective& objective, const FitWeightsOptions& options,
+                                    const Execution& execution) {
     OptimizeOptions optimize;
     optimize.max_iterations = options.max_iterations;
     optimize.max_evaluations = std::numeric_limits<int>::max();
@@ -184,6 +214,7 @@ class WeightRun {
   }
 
   LogLikelihood& likelihood_;
+  detail::LastEvaluation<LogLikelihood> last_;
   Penalty penalty_;
   Preconditioner coordinates_;
   Eigen::VectorXd l1_;  // by weight

@@ -60,7 +60,8 @@ FELDSPAR_ALWAYS_INLINE Real logistic_step(Real& m, Real n1, Real n0) noexcept {
 }
 
 struct LogisticCountsKernel {
-  FELDSPAR_ALWAYS_INLINE double operator()(double* margins, const double* ones, const double* zeros,
+  template <class Count>
+  FELDSPAR_ALWAYS_INLINE double operator()(double* margins, const Count* ones, const Count* zeros,
                                            std::size_t n) const noexcept {
     Pack sums = broadcast(0.0);
     std::size_t i = 0;
@@ -72,7 +73,9 @@ struct LogisticCountsKernel {
     double lanes[kPackSize];
     store_pack(lanes, sums);
     double value = add_lanes(lanes, kPackSize);
-    for (; i < n; ++i) value += logistic_step(margins[i], ones[i], zeros[i]);
+    for (; i < n; ++i)
+      value +=
+          logistic_step(margins[i], static_cast<double>(ones[i]), static_cast<double>(zeros[i]));
     return value;
   }
 };
@@ -132,15 +135,16 @@ struct LogisticTileKernel {
 
 }  // namespace detail
 
-inline double logistic_counts(SimdLevel simd, std::span<double> margins, const double* ones,
-                              const double* zeros) noexcept {
+template <class Count>
+double logistic_counts(SimdLevel simd, std::span<double> margins, const Count* ones,
+                       const Count* zeros) noexcept {
   return run_kernel<detail::LogisticCountsKernel>(simd, margins.data(), ones, zeros,
                                                   margins.size());
 }
 
 // One row of the general case. counts[0 .. n_margins] are the weights of the values 0 ... l - 1.
-inline double softmax_counts(double* margins, std::size_t n_margins,
-                             const double* counts) noexcept {
+template <class Count>
+double softmax_counts(double* margins, std::size_t n_margins, const Count* counts) noexcept {
   double top = 0;
   for (std::size_t k = 0; k < n_margins; ++k) top = std::max(top, margins[k]);
   double total = exp_negative(-top), weight = counts[0], value = 0;

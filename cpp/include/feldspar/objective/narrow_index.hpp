@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -42,9 +44,13 @@ class NarrowIndex {
     return std::visit([](const auto& lists) { return lists.n_stored(); }, by_pattern_);
   }
   std::span<const std::uint32_t> pattern_of_row() const noexcept { return pattern_of_row_; }
-  // Weight of value a on pattern p: value_weights()[a * n_patterns() + p] for binary variables
-  // (planes), else value_weights()[p * cardinality + a] (rows).
-  std::span<const double> value_weights() const noexcept { return value_weights_; }
+  // Returns use(weights), a span of numbers: the weight of value a on pattern p is
+  // weights[a * n_patterns() + p] for binary variables (planes), else weights[p * cardinality + a]
+  // (rows). Mostly these are small whole numbers and kept in a byte or two each.
+  template <class Use>
+  auto with_value_weights(Use&& use) const {
+    return std::visit([&](const auto& weights) { return use(std::span(weights)); }, value_weights_);
+  }
   std::size_t bytes() const noexcept;
 
   // margins[p * width + k] = sum of u[c * width + k] over the contexts c active on pattern p.
@@ -65,8 +71,12 @@ class NarrowIndex {
     if (n_source < 65535) return SlicedLists<std::uint16_t>(begin, ids, n_source);
     return SlicedLists<std::uint32_t>(begin, ids, n_source);
   }
+  using Weights =
+      std::variant<std::vector<std::uint8_t>, std::vector<std::uint16_t>, std::vector<double>>;
+
   void merge_rows(const PatternTable& patterns, const Dataset& data, Variable variable,
                   bool keep_rows);
+  static Weights make_weights(std::vector<double> weights);
 
   std::size_t n_contexts_ = 0;
   std::size_t n_patterns_ = 0;
@@ -80,7 +90,7 @@ class NarrowIndex {
   std::vector<Run> runs_;
   Lists by_pattern_;  // entries of each pattern
   Lists by_entry_;    // patterns of each entry
-  std::vector<double> value_weights_;
+  Weights value_weights_;
   std::vector<std::uint32_t> pattern_of_row_;
 };
 
@@ -117,12 +127,13 @@ inline FlatLists transpose(const FlatLists& lists, std::size_t n_ids) {
   return group_by(lists.ids, owners, n_ids);
 }
 
-// The number of the distinct list each list is equal to, numbered by first occurrence.
+// The number of the distinct list each list is equal to.
 struct DistinctLists {
   std::vector<std::uint32_t> which;  // by list
   std::vector<std::uint32_t> first;  // by distinct list: its first occurrence
 };
 
+// Numbered by first occurrence.
 inline DistinctLists find_distinct(const FlatLists& lists) {
   const std::size_t n = lists.begin.size() - 1;
   DistinctLists distinct;
@@ -142,6 +153,24 @@ inline DistinctLists find_distinct(const FlatLists& lists) {
     distinct.which[i] = table[place] - 1;
   }
   return distinct;
+}
+
+// Numbers the distinct lists anew, longest first; of one length, as before.
+inline void number_by_length(const FlatLists& lists, DistinctLists& distinct) {
+  const auto length = [&](std::uint32_t i) { return lists.begin[i + 1] - lists.begin[i]; };
+  std::size_t longest = 0;
+  for (const std::uint32_t i : distinct.first) longest = std::max(longest, length(i));
+  std::vector<std::uint32_t> next(longest + 1, 0);  // by length: the next number
+  for (const std::uint32_t i : distinct.first) ++next[length(i)];
+  std::uint32_t taken = 0;
+  for (std::size_t l = longest + 1; l-- > 0;) taken += std::exchange(next[l], taken);
+  std::vector<std::uint32_t> number(distinct.first.size()), first(distinct.first.size());
+  for (std::size_t d = 0; d < number.size(); ++d) {
+    number[d] = next[length(distinct.first[d])]++;
+    first[number[d]] = distinct.first[d];
+  }
+  distinct.first = std::move(first);
+  for (std::uint32_t& which : distinct.which) which = number[which];
 }
 
 }  // namespace detail
@@ -173,6 +202,7 @@ inline void NarrowIndex::merge_rows(const PatternTable& patterns, const Dataset&
                                     Variable variable, bool keep_rows) {
   const detail::FlatLists by_row = detail::group_by(patterns.rows, patterns.entries, data.n_rows());
   detail::DistinctLists distinct = detail::find_distinct(by_row);
+  detail::number_by_length(by_row, distinct);  // then by_pattern_ needs no order of its own
   n_patterns_ = distinct.first.size();
 
   detail::FlatLists by_pattern{{0}, {}};
@@ -187,14 +217,27 @@ inline void NarrowIndex::merge_rows(const PatternTable& patterns, const Dataset&
 
   const std::size_t cardinality = data.schema().cardinality(variable);
   const std::vector<Value> codes = data.columns().codes(variable);
-  value_weights_.assign(n_patterns_ * cardinality, 0.0);
+  std::vector<double> weights(n_patterns_ * cardinality, 0.0);
   for (std::size_t r = 0; r < codes.size(); ++r) {
     const std::size_t p = distinct.which[r];
     const std::size_t place =
         cardinality == 2 ? codes[r] * n_patterns_ + p : p * cardinality + codes[r];
-    value_weights_[place] += data.weights()[r];
+    weights[place] += data.weights()[r];
   }
+  value_weights_ = make_weights(std::move(weights));
   if (keep_rows) pattern_of_row_ = std::move(distinct.which);
+}
+
+// In the smallest type that holds them all.
+inline NarrowIndex::Weights NarrowIndex::make_weights(std::vector<double> weights) {
+  const auto fit = [&]<class Type>(Type) {
+    return std::ranges::all_of(weights, [](double w) {
+      return w <= std::numeric_limits<Type>::max() && w == static_cast<Type>(w);
+    });
+  };
+  if (fit(std::uint8_t{})) return std::vector<std::uint8_t>(weights.begin(), weights.end());
+  if (fit(std::uint16_t{})) return std::vector<std::uint16_t>(weights.begin(), weights.end());
+  return weights;
 }
 
 inline void NarrowIndex::margins(std::span<const double> u, std::size_t width,
@@ -245,7 +288,8 @@ inline std::size_t NarrowIndex::bytes() const noexcept {
   };
   return lists(by_pattern_) + lists(by_entry_) +
          (parent_.size() + pattern_of_row_.size()) * sizeof(std::uint32_t) +
-         runs_.size() * sizeof(Run) + value_weights_.size() * sizeof(double);
+         runs_.size() * sizeof(Run) +
+         with_value_weights([](auto weights) { return weights.size_bytes(); });
 }
 
 }  // namespace feldspar

@@ -53,13 +53,15 @@ class PatternTableBuilder {
 
   // The next context, numbered by the caller, and the rows on which it holds.
   void add(std::uint32_t context, std::span<const Word> rows) {
-    const Count count = count_patterns(rows);
+    members_.clear();
+    for_each_bit(rows, [&](std::size_t r) { members_.push_back(static_cast<Row>(r)); });
+    const Count count = count_patterns();
     if (count.fresh == 0) return;  // holds nowhere
     const bool fits = table_.n_entries() - group_begin_ + count.fresh <= max_group_;
     if (!touched_.empty() &&
         !(fits && static_cast<double>(count.saved) >= entry_cost_ * (count.fresh - 1)))
       close_group();
-    extend(context, rows);
+    extend(context);
   }
 
   PatternTable finish() && {
@@ -73,40 +75,47 @@ class PatternTableBuilder {
     std::uint32_t fresh = 0;  // patterns that would be new
   };
 
-  // child_[e]: the entry made from e by the context of round `made_in_[e]`.
-  bool first_seen(Entry e) {
-    if (made_in_.size() <= e) {
-      made_in_.resize(table_.n_entries() + 1, 0);
-      child_.resize(table_.n_entries() + 1, 0);
-    }
-    if (made_in_[e] == round_) return false;
-    made_in_[e] = round_;
-    return true;
+  // What became of an entry when it was last met.
+  struct Meeting {
+    std::uint32_t round = 0;
+    Entry child = 0;  // made from the entry by the context of that round
+  };
+
+  void open_round() {
+    ++round_;
+    meetings_.resize(table_.n_entries());  // those that a round makes it does not meet
   }
 
-  Count count_patterns(std::span<const Word> rows) {
-    ++round_;
+  // Whether it is the first time in this round.
+  bool meet(Entry e) {
+    const bool first = meetings_[e].round != round_;
+    meetings_[e].round = round_;
+    return first;
+  }
+
+  Count count_patterns() {
+    open_round();
     Count count;
-    for_each_bit(rows, [&](std::size_t r) {
+    for (const Row r : members_) {
       const Entry e = current_[r];
       count.saved += e != 0;
-      count.fresh += first_seen(e);
-    });
+      count.fresh += meet(e);
+    }
     return count;
   }
 
-  void extend(std::uint32_t context, std::span<const Word> rows) {
-    ++round_;
-    for_each_bit(rows, [&](std::size_t r) {
+  void extend(std::uint32_t context) {
+    open_round();
+    for (const Row r : members_) {
       const Entry e = current_[r];
-      if (first_seen(e)) {
-        child_[e] = static_cast<Entry>(table_.n_entries());
+      if (meet(e)) {
+        meetings_[e].child = static_cast<Entry>(table_.n_entries());
         table_.parent.push_back(e);
         table_.context.push_back(context);
       }
-      if (e == 0) touched_.push_back(static_cast<Row>(r));
-      current_[r] = child_[e];
-    });
+      if (e == 0) touched_.push_back(r);
+      current_[r] = meetings_[e].child;
+    }
   }
 
   void close_group() {
@@ -125,9 +134,9 @@ class PatternTableBuilder {
   std::size_t max_group_;
   std::vector<Entry> current_;  // by row: its pattern in the open group
   std::vector<Row> touched_;    // rows with a pattern in the open group
-  std::vector<Entry> child_;
-  std::vector<std::uint64_t> made_in_;
-  std::uint64_t round_ = 0;
+  std::vector<Row> members_;    // rows of the context at hand
+  std::vector<Meeting> meetings_;
+  std::uint32_t round_ = 0;
   std::size_t group_begin_ = 1;
   PatternTable table_;
 };

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -51,8 +52,11 @@ struct IndexStatistics {
 
 class PseudoLikelihood {
  public:
+  // To score with, geometry() is not needed, and half the time of indexing goes into it.
+  enum class Use { learning, scoring };
+
   PseudoLikelihood(const FeatureSet& features, const Dataset& data, const Execution& execution = {},
-                   const PlanOptions& options = {});
+                   const PlanOptions& options = {}, Use use = Use::learning);
 
   // For rows with missing entries: the terms of each variable from data of its own, those rows on
   // which it and all variables that it shares features with are known (all else may hold anything).
@@ -69,7 +73,11 @@ class PseudoLikelihood {
                             const Execution& execution = {});
 
   // Curvatures and parts of the features, for preconditioning.
-  const FeatureGeometry& geometry() const noexcept { return geometry_; }
+  const FeatureGeometry& geometry() const {
+    require(geometry_.n_features() == n_features_,
+            "the pseudo-likelihood was made for scoring; weights cannot be learned with it");
+    return geometry_;
+  }
 
   IndexStatistics statistics() const;
 
@@ -162,7 +170,8 @@ class PseudoLikelihood {
 };
 
 inline PseudoLikelihood::PseudoLikelihood(const FeatureSet& features, const Dataset& data,
-                                          const Execution& execution, const PlanOptions& options)
+                                          const Execution& execution, const PlanOptions& options,
+                                          Use use)
     : n_features_(features.size()),
       total_weight_(data.total_weight()),
       row_weights_(data.weights().begin(), data.weights().end()) {
@@ -175,7 +184,7 @@ inline PseudoLikelihood::PseudoLikelihood(const FeatureSet& features, const Data
   build_narrow(features, table, std::vector<const Dataset*>(data.n_variables(), &data), execution);
   build_tiles(data, plan);
   cut_rows(data.n_rows());
-  geometry_ = FeatureGeometry(features, table, data, execution);
+  if (use == Use::learning) geometry_ = FeatureGeometry(features, table, data, execution);
 }
 
 inline PseudoLikelihood::PseudoLikelihood(const FeatureSet& features,
@@ -233,6 +242,10 @@ inline void PseudoLikelihood::build_narrow(const FeatureSet& features, const Con
     if (!is_wide_[v] && width_[v] > 0 && data_of_variable[v] != nullptr) narrow_only_.push_back(v);
   }
   execution.throw_if_stopped();
+  // The longest tasks first, so that no thread waits for one begun last.
+  std::ranges::stable_sort(narrow_only_, std::greater<>{}, [&](Variable v) {
+    return narrow_[v].n_lookups() + narrow_[v].n_patterns();
+  });
 }
 
 inline void PseudoLikelihood::build_tiles(const Dataset& data, const IndexPlan& plan) {
@@ -279,7 +292,7 @@ inline double PseudoLikelihood::value_and_gradient(std::span<const double> weigh
   require(gradient.size() == n_features_, "gradient: got room for ", gradient.size(), " of ",
           n_features_, " features");
   const std::lock_guard evaluation(evaluation_mutex_);
-  slots_.spread(weights, u_);
+  slots_.spread(weights, u_, execution);
 
   double value = parallel_sum(narrow_only_.size(), execution,
                               [&](std::size_t i) { return evaluate_narrow(narrow_only_[i]); });
@@ -290,13 +303,7 @@ inline double PseudoLikelihood::value_and_gradient(std::span<const double> weigh
   for (std::size_t t = 0; t < tiles_.size(); ++t) add_row_blocks(t);
   parallel_for(mixed_.size(), execution,
                [&](std::size_t i) { collect_narrow_gradient(mixed_[i]); });
-  execution.throw_if_stopped();
-  constexpr std::size_t kFeatures = 16384;  // a task's share
-  parallel_for((n_features_ + kFeatures - 1) / kFeatures, execution, [&](std::size_t task) {
-    const std::size_t last = std::min(n_features_, (task + 1) * kFeatures);
-    for (std::size_t j = task * kFeatures; j < last; ++j)
-      gradient[j] = slots_.collect(du_, static_cast<FeatureId>(j));
-  });
+  slots_.collect(du_, gradient, execution);
   execution.throw_if_stopped();
   return value;
 }
@@ -313,22 +320,25 @@ inline double PseudoLikelihood::evaluate_narrow(Variable v) {
   const std::span<double> margins(scratch.margins);
   index.margins(u, width, margins, scratch.table);
 
-  double value = 0;
-  const double* counts = index.value_weights().data();
   double* bias_gradient = du_.data() + slots_.bias(v);
-  if (width == 1) {
-    for (std::size_t p = 0; p < n; ++p) margins[p] += bias[0];
-    value = logistic_counts(simd_, margins.first(n), counts + n, counts);
-    bias_gradient[0] = detail::add_up(margins.data(), n);
-  } else {
+  const double value = index.with_value_weights([&](auto weights) {
+    const auto* counts = weights.data();
+    if (width == 1) {
+      for (std::size_t p = 0; p < n; ++p) margins[p] += bias[0];
+      const double sum = logistic_counts(simd_, margins.first(n), counts + n, counts);
+      bias_gradient[0] = detail::add_up(margins.data(), n);
+      return sum;
+    }
+    double sum = 0;
     std::fill_n(bias_gradient, width, 0.0);
     for (std::size_t p = 0; p < n; ++p) {
       double* own = &margins[p * width];
       for (std::size_t k = 0; k < width; ++k) own[k] += bias[k];
-      value += softmax_counts(own, width, counts + p * (width + 1));
+      sum += softmax_counts(own, width, counts + p * (width + 1));
       for (std::size_t k = 0; k < width; ++k) bias_gradient[k] += own[k];
     }
-  }
+    return sum;
+  });
   index.gradient(margins, width, {du_.data() + slots_.narrow(v), u.size()}, scratch.table);
   give_back(std::move(scratch));
   return value;

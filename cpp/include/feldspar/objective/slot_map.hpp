@@ -10,11 +10,15 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
 #include <feldspar/base/error.hpp>
+#include <feldspar/base/execution.hpp>
+#include <feldspar/base/parallel.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/feature/context_table.hpp>
 #include <feldspar/feature/feature_set.hpp>
@@ -35,43 +39,67 @@ class SlotMap {
   // The contexts that variable v keeps in its narrow index, ascending.
   std::span<const ContextId> narrow_contexts(Variable v) const noexcept { return contexts_[v]; }
 
-  // u := what the weights put into the slots. Slots that no feature reaches are not touched: `u`
-  // starts out as zeros and serves from call to call. Most slots of wide contexts are such; clearing
-  // them each time cost as much as all the rest of this.
-  void spread(std::span<const double> weights, std::span<double> u) const noexcept {
-    for (std::size_t j = 0; j < weights.size(); ++j)
-      for (std::size_t t = begin_[j]; t < begin_[j + 1]; ++t) {
-        double& slot = u[terms_[t] >> 2];
-        const double weight = terms_[t] & kMinus ? -weights[j] : weights[j];
-        slot = terms_[t] & kFirst ? weight : slot + weight;
-      }
+  // u := what the weights put into the slots.
+  void spread(std::span<const double> weights, std::span<double> u,
+              const Execution& execution = {}) const {
+    by_slot_.sum(weights, u, execution);
   }
 
-  // The transpose, for one feature.
-  double collect(std::span<const double> du, FeatureId j) const noexcept {
-    double sum = 0;
-    for (std::size_t t = begin_[j]; t < begin_[j + 1]; ++t) {
-      const double value = du[terms_[t] >> 2];
-      sum += terms_[t] & kMinus ? -value : value;
-    }
-    return sum;
+  // gradient := the transpose, of what the slots have.
+  void collect(std::span<const double> du, std::span<double> gradient,
+               const Execution& execution = {}) const {
+    by_feature_.sum(du, gradient, execution);
   }
 
-  std::size_t bytes() const noexcept { return terms_.size() * 4 + begin_.size() * 8; }
+  std::size_t bytes() const noexcept { return by_feature_.bytes() + by_slot_.bytes(); }
 
  private:
-  // Marks of a term: the weight is subtracted; no term before this one is of the same slot.
-  static constexpr std::uint32_t kMinus = 1, kFirst = 2;
+  // A sparse matrix of entries 1 and -1, by rows. The map is kept with its transpose, so that both
+  // directions only read from far away, and threads can share the rows.
+  struct SignedSums {
+    std::vector<std::uint32_t> begin{0};  // by row
+    std::vector<std::uint32_t> terms;     // 2 * column, plus 1 for a negative sign
+
+    void sum(std::span<const double> source, std::span<double> out,
+             const Execution& execution) const {
+      constexpr std::size_t kRows = 8192;  // a task's share; fewer are not worth a thread
+      parallel_for((out.size() + kRows - 1) / kRows, execution, [&](std::size_t task) {
+        const std::size_t last = std::min(out.size(), (task + 1) * kRows);
+        for (std::size_t row = task * kRows; row < last; ++row) {
+          double sum = 0;
+          for (std::size_t t = begin[row]; t < begin[row + 1]; ++t) {
+            // The sign goes in by its bit: a branch would be a guess.
+            const auto bits = std::bit_cast<std::uint64_t>(source[terms[t] >> 1]);
+            sum += std::bit_cast<double>(bits ^ (static_cast<std::uint64_t>(terms[t]) << 63));
+          }
+          out[row] = sum;
+        }
+      });
+    }
+
+    SignedSums transposed(std::size_t n_columns) const {
+      SignedSums other;
+      other.begin.assign(n_columns + 1, 0);
+      other.terms.resize(terms.size());
+      for (const std::uint32_t term : terms) ++other.begin[(term >> 1) + 1];
+      std::partial_sum(other.begin.begin(), other.begin.end(), other.begin.begin());
+      std::vector<std::uint32_t> next(other.begin.begin(), other.begin.end() - 1);
+      for (std::size_t row = 0; row + 1 < begin.size(); ++row)
+        for (std::size_t t = begin[row]; t < begin[row + 1]; ++t)
+          other.terms[next[terms[t] >> 1]++] = static_cast<std::uint32_t>(2 * row) | (terms[t] & 1);
+      return other;
+    }
+
+    std::size_t bytes() const noexcept { return 4 * (begin.size() + terms.size()); }
+  };
 
   void lay_out(const Schema& schema, const IndexPlan& plan);
-  void mark_first_terms();
   void add_terms(std::size_t slot, std::span<const Value> values, std::size_t cardinality);
 
   std::size_t n_slots_ = 0, wide_ = 0, n_wide_ = 0;
   std::vector<std::size_t> bias_, narrow_;        // by variable
   std::vector<std::vector<ContextId>> contexts_;  // by variable: its narrow contexts
-  std::vector<std::size_t> begin_{0};             // by feature
-  std::vector<std::uint32_t> terms_;              // 4 * slot, plus marks
+  SignedSums by_feature_, by_slot_;
 };
 
 inline SlotMap::SlotMap(const FeatureSet& features, const ContextTable& table,
@@ -112,9 +140,12 @@ inline SlotMap::SlotMap(const FeatureSet& features, const ContextTable& table,
       }
       add_terms(slot, features.values(set), width + 1);
     }
-    begin_.push_back(terms_.size());
+    by_feature_.begin.push_back(static_cast<std::uint32_t>(by_feature_.terms.size()));
   }
-  mark_first_terms();
+  require(by_feature_.terms.size() >> 32 == 0, "features: ", by_feature_.terms.size(),
+          " places in (variable, context) parameters are more than the index can hold (2^32)");
+  by_feature_.terms.shrink_to_fit();
+  by_slot_ = by_feature_.transposed(n_slots_);
 }
 
 inline void SlotMap::lay_out(const Schema& schema, const IndexPlan& plan) {
@@ -129,16 +160,8 @@ inline void SlotMap::lay_out(const Schema& schema, const IndexPlan& plan) {
     narrow_.push_back(n_slots_);
     n_slots_ += contexts_[v].size() * (schema.cardinality(v) - 1u);
   }
-  require(n_slots_ < (std::size_t{1} << 30), "features: ", n_slots_,
-          " (variable, context) parameters are more than the index can hold (2^30)");
-}
-
-inline void SlotMap::mark_first_terms() {
-  std::vector<bool> reached(n_slots_, false);
-  for (std::uint32_t& term : terms_) {
-    if (!reached[term >> 2]) term |= kFirst;
-    reached[term >> 2] = true;
-  }
+  require(n_slots_ < (std::size_t{1} << 31), "features: ", n_slots_,
+          " (variable, context) parameters are more than the index can hold (2^31)");
 }
 
 inline void SlotMap::add_terms(std::size_t slot, std::span<const Value> values,
@@ -146,8 +169,7 @@ inline void SlotMap::add_terms(std::size_t slot, std::span<const Value> values,
   const bool has_zero = values.front() == 0;
   for (std::size_t value = 1; value < cardinality; ++value)
     if (std::ranges::binary_search(values, static_cast<Value>(value)) != has_zero)
-      terms_.push_back(static_cast<std::uint32_t>(4 * (slot + value - 1)) +
-                       (has_zero ? kMinus : 0));
+      by_feature_.terms.push_back(static_cast<std::uint32_t>(2 * (slot + value - 1)) + has_zero);
 }
 
 }  // namespace feldspar
