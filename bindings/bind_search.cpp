@@ -105,6 +105,7 @@ void bind_top_down(py::module_& m) {
       .def(py::init<>())
       .def_readwrite("alpha", &TopDownOptions::alpha)
       .def_readwrite("additions", &TopDownOptions::additions)
+      .def_readwrite("positive", &TopDownOptions::positive)
       .def_readwrite("prior_sd", &TopDownOptions::prior_sd)
       .def_readwrite("weights", &TopDownOptions::weights);
 

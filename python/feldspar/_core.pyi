@@ -532,6 +532,7 @@ class TopDownOptions:
     def __init__(self) -> None: ...
     alpha: float
     additions: int
+    positive: bool
     prior_sd: float
     weights: FitWeightsOptions
 

@@ -1,16 +1,18 @@
 // learn/generate_features.hpp: the paper's table, the distribution of one generalisation, and the
-// compact multiset against a plain one fed with the same random numbers.
+// forest against a plain multiset fed with the same random numbers.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
-#include <feldspar/base/bits.hpp>
 #include <feldspar/base/error.hpp>
+#include <feldspar/base/hash.hpp>
 #include <feldspar/base/random.hpp>
 #include <feldspar/base/random_subset.hpp>
 #include <feldspar/data/dataset.hpp>
@@ -59,7 +61,8 @@ FeatureSet survivors(const Dataset& data, InitialFeatures initial, std::uint64_t
   return generate_features(data, options).front().front();
 }
 
-// The same, with nothing shared.
+// The algorithm as the paper tells it: a list of all members, each with its tests. Only the random
+// numbers, and where they go, are those of the forest.
 std::set<Conjunction> plain_survivors(const Dataset& data, InitialFeatures initial,
                                       std::uint64_t size, std::uint32_t threshold,
                                       std::uint64_t seed) {
@@ -77,24 +80,18 @@ std::set<Conjunction> plain_survivors(const Dataset& data, InitialFeatures initi
     }
     if (!one.empty()) add(one);
   }
-  // Random bits belong to variables where a member is kept as bits, else to its tests in a row.
-  const auto is_long = [&](const Conjunction& one) {
-    return one.size() > (data.n_variables() + 31) / 32;
-  };
-  Random choices(seed, {"generate features", 0}), drops(seed, {"generate features", 1});
+  Random choices(seed, {"generate features", 0});
+  const std::uint64_t drops = Random(seed, {"generate features", 1}).bits();
   while (members.size() < size && !drawable.empty()) {
-    const Conjunction parent = members[drawable[choices.below(drawable.size())]];
-    const std::size_t n_kept = parent.size() - 1 - choices.below(parent.size() - 2);
-    std::vector<Word> kept(words_for(is_long(parent) ? data.n_variables() : parent.size()), 0);
-    for (std::size_t i = 0; i < parent.size(); ++i)
-      set_bit(kept, is_long(parent) ? parent[i].first : i);
-    std::vector<Word> dropped(kept.size());
-    keep_random_bits(kept, parent.size(), n_kept, dropped, drops);
-    Conjunction one;
-    for (std::size_t i = 0; i < parent.size(); ++i)
-      if (test_bit(kept, is_long(parent) ? parent[i].first : i)) one.push_back(parent[i]);
+    Conjunction one = members[drawable[choices.below(drawable.size())]];
+    const std::size_t n_kept = one.size() - 1 - choices.below(one.size() - 2);
+    SplitMix64 random(combine_hash(drops, members.size()));
+    std::vector<std::uint32_t> partners(n_subset_swaps(one.size(), n_kept));
+    bring_to_front(std::span(one), n_kept, random, partners.data());
+    one.resize(n_kept);
     add(one);
   }
+  for (Conjunction& one : members) std::ranges::sort(one);
   std::map<Conjunction, std::uint32_t> counts;
   for (const Conjunction& one : members) ++counts[one];
   std::set<Conjunction> result;

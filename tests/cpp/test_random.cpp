@@ -97,6 +97,25 @@ TEST_CASE("below(n) reaches every number equally often and none else") {
   CHECK(random.below(~std::uint64_t{0}) < ~std::uint64_t{0});
 }
 
+TEST_CASE("SplitMix64's below is uniform, also where n is a large part of 2^32") {
+  constexpr int kDraws = 30000;
+  for (const std::uint32_t n : {2u, 3u, 10u}) {
+    SplitMix64 random(n);
+    std::map<std::uint32_t, double> counts;
+    for (int i = 0; i < kDraws; ++i) ++counts[random.below(n)];
+    CHECK(counts.size() == n);
+    CHECK(counts.rbegin()->first == n - 1);
+    for (const auto& [value, count] : counts)
+      CHECK(deviation(count, kDraws, 1 / static_cast<double>(n)) < 5);
+  }
+  CHECK(SplitMix64(1).below(1) == 0);
+  // Products alone would give every third number twice as often.
+  SplitMix64 random(15);
+  std::vector<double> remainders(3, 0.0);
+  for (int i = 0; i < kDraws; ++i) ++remainders[random.below(3u << 30) % 3];
+  for (const double count : remainders) CHECK(deviation(count, kDraws, 1.0 / 3) < 5);
+}
+
 TEST_CASE("choose follows the weights, whatever their sum") {
   Random random(13, {"test"});
   const std::vector<double> weights{0, 3, 0.5, 0, 6.5, 0};

@@ -1,14 +1,16 @@
-// base/random_subset.hpp: the number is right, nothing is lost, and all subsets are equally likely.
+// base/random_subset.hpp: nothing is lost, swaps can be taken back, and all subsets are equally
+// likely, whatever order the items are in.
 #include <doctest/doctest.h>
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
+#include <span>
 #include <vector>
 
-#include <feldspar/base/bits.hpp>
 #include <feldspar/base/random.hpp>
 #include <feldspar/base/random_subset.hpp>
 
@@ -16,56 +18,40 @@ namespace test_random_subset {
 
 using namespace feldspar;
 
-TEST_CASE("as many stay as asked for, and the others are told") {
-  Random random(1, {"test"});
-  for (const std::size_t n_bits :
-       {std::size_t{1}, std::size_t{5}, std::size_t{64}, std::size_t{300}})
-    for (int every = 1; every <= 3; ++every) {
-      std::vector<Word> whole(words_for(n_bits), 0);
-      for (std::size_t i = 0; i < n_bits; i += static_cast<std::size_t>(every)) set_bit(whole, i);
-      const std::size_t n = count_bits(whole);
-      for (std::size_t n_kept = 0; n_kept <= n; ++n_kept) {
-        std::vector<Word> kept = whole, dropped(whole.size(), ~Word{0});
-        keep_random_bits(kept, n, n_kept, dropped, random);
-        REQUIRE(count_bits(kept) == n_kept);
-        for (std::size_t w = 0; w < whole.size(); ++w) {
-          REQUIRE((kept[w] | dropped[w]) == whole[w]);
-          REQUIRE((kept[w] & dropped[w]) == 0);
-        }
-      }
+TEST_CASE("items only change places, and swaps taken back leave them as they were") {
+  SplitMix64 random(1);
+  for (const std::size_t n : {std::size_t{1}, std::size_t{2}, std::size_t{5}, std::size_t{30}})
+    for (std::size_t k = 0; k <= n; ++k) {
+      std::vector<int> items(n);
+      std::iota(items.begin(), items.end(), 0);
+      const std::vector<int> before = items;
+      std::vector<std::uint32_t> partners(n_subset_swaps(n, k));
+      bring_to_front(std::span(items), k, random, partners.data());
+      REQUIRE(std::ranges::is_permutation(items, before));
+      take_back(std::span(items), k, partners.data());
+      REQUIRE(items == before);
     }
 }
 
 TEST_CASE("all subsets of a size are equally likely") {
-  // Five members in three words; every number of them.
-  std::vector<Word> whole{Word{1} << 3 | Word{1} << 60, 0, Word{0b1011} << 7};
-  constexpr std::size_t kMembers = 5;
-  REQUIRE(count_bits(whole) == kMembers);
+  constexpr std::size_t kItems = 5;
   constexpr int kDraws = 20000;
-  for (std::size_t n_kept = 1; n_kept < kMembers; ++n_kept) {
-    Random random(n_kept, {"test"});
-    std::map<std::vector<Word>, int> counts;
+  for (std::size_t k = 1; k < kItems; ++k) {
+    SplitMix64 random(k);
+    std::map<std::vector<int>, int> counts;
     for (int i = 0; i < kDraws; ++i) {
-      std::vector<Word> kept = whole, dropped(3);
-      keep_random_bits(kept, kMembers, n_kept, dropped, random);
-      ++counts[kept];
+      std::vector<int> items{3, 0, 4, 1, 2};
+      std::vector<std::uint32_t> partners(n_subset_swaps(kItems, k));
+      bring_to_front(std::span(items), k, random, partners.data());
+      items.resize(k);
+      std::ranges::sort(items);
+      ++counts[items];
     }
-    const std::size_t ways = n_kept == 1 || n_kept == 4 ? 5 : 10;
+    const std::size_t ways = k == 1 || k == 4 ? 5 : 10;
     CHECK(counts.size() == ways);
     const double expected = kDraws / static_cast<double>(ways);
-    for (const auto& [kept, count] : counts)
+    for (const auto& [items, count] : counts)
       CHECK(std::abs(count - expected) < 5 * std::sqrt(expected));
-  }
-}
-
-TEST_CASE("the chance of a word's bits") {
-  Random random(9, {"test"});
-  for (const std::uint32_t chance : {0u, 1u, 96u, 128u, 255u, 256u}) {
-    constexpr int kWords = 4000;
-    int ones = 0;
-    for (int i = 0; i < kWords; ++i) ones += std::popcount(detail::random_word(chance, random));
-    const double p = chance / 256.0, n = 64.0 * kWords;
-    CHECK(std::abs(ones - n * p) <= 5 * std::sqrt(n * p * (1 - p)));
   }
 }
 

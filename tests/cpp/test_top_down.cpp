@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <feldspar/base/error.hpp>
@@ -51,10 +52,12 @@ SearchStatus run(TopDownSearch& search, const Execution& execution = {}) {
 }  // namespace
 
 TEST_CASE("each round gains, and in the end nothing gains enough") {
-  for (const Value most : {Value{2}, Value{3}}) {
+  for (const auto& [most, positive] :
+       {std::pair{Value{2}, true}, {Value{3}, true}, {Value{2}, false}, {Value{3}, false}}) {
     const Problem problem = random_problem(most, 4, 2, most, 60, 1, 1);
     const Dataset data = problem.dataset();
-    const TopDownOptions options = small_options(0.4, 2);
+    TopDownOptions options = small_options(0.4, 2);
+    options.positive = positive;
     TopDownSearch search(data, options);
     double before = -kForever;
     std::size_t tests_before = 0;
@@ -68,17 +71,22 @@ TEST_CASE("each round gains, and in the end nothing gains enough") {
     }
     CHECK(search.n_rounds() > 0);
 
-    // All conjunctions of two features that hold on some row and test no variable twice.
+    // All conjunctions of a feature with another, or with a test, that hold on some row and test no
+    // variable twice.
     const FeatureSet& features = search.features();
     const FeatureLookup lookup(features);
+    std::vector<std::vector<Test>> others;
+    for (FeatureId k = 0; k < features.size(); ++k)
+      others.emplace_back(features[k].begin(), features[k].end());
+    for (Variable v = 0; v < 4 && !positive; ++v) others.push_back({Test{v, 0}});
     std::size_t n_candidates = 0;
     for (FeatureId j = 0; j < features.size(); ++j)
-      for (FeatureId k = 0; k < j; ++k) {
+      for (const std::vector<Test>& other_tests : others) {
         FeatureSetBuilder builder(problem.schema);
         for (FeatureId other = 0; other < features.size(); ++other) builder.add(features, other);
         std::vector<Test> both(features[j].begin(), features[j].end());
         bool conflict = false;
-        for (const Test test : features[k]) {
+        for (const Test test : other_tests) {
           const auto found = std::ranges::find(both, test.variable, &Test::variable);
           if (found == both.end())
             both.push_back(test);
@@ -156,6 +164,34 @@ TEST_CASE("what no example shows is not added") {
     const auto tests = search.features()[j];
     CHECK_FALSE((tests.size() > 1 && tests[0].variable == 0 && tests[1].variable == 1));
   }
+}
+
+TEST_CASE("tests of value 0 tell that two variables exclude each other") {
+  const Dataset data = Dataset::merge(Schema({2, 2}), std::vector<std::int32_t>{1, 0, 0, 1, 0, 0},
+                                      std::vector<double>{50, 50, 50});
+  TopDownOptions options = small_options(0.5, 4);
+  TopDownSearch positive(data, options);
+  options.positive = false;
+  TopDownSearch full(data, options);
+  CHECK(run(positive) == SearchStatus::finished);
+  CHECK(run(full) == SearchStatus::finished);
+  CHECK(positive.features().size() == 2);
+  REQUIRE(full.features().size() > 2);
+  for (FeatureId j = 2; j < full.features().size(); ++j) {
+    CHECK(full.features()[j].size() == 2);
+    CHECK(std::ranges::count(full.features()[j], ValueSetId{0}, &Test::values) == 1);
+  }
+}
+
+TEST_CASE("a variable of one value is never tested") {
+  // A feature that always holds with another would halve what its weight costs.
+  const Dataset data = Dataset::merge(Schema({2, 1}), std::vector<std::int32_t>{1, 0, 0, 0},
+                                      std::vector<double>{90, 2});
+  TopDownOptions options = small_options(0, 1);
+  options.positive = false;
+  TopDownSearch search(data, options);
+  CHECK(run(search) == SearchStatus::finished);
+  CHECK(search.features().size() == 1);
 }
 
 TEST_CASE("the number of threads changes no search from the top") {

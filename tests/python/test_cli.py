@@ -340,7 +340,7 @@ def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
         ("blm", ["--alpha", "0.1", "--alpha", "1", "--neighbors", "1", "--distance", "hamming"]),
         ("blm", ["--initial", "full", "--relearn-every", "2", "--checkpoint", "search.json"]),
         ("dtblm", ["--kappa", "1", "--min-leaf-weight", "1", "--alpha", "0.1", "--power", "2"]),
-        ("topdown", ["--alpha", "0.1", "--additions", "1", "--prior-sd", "0.5"]),
+        ("topdown", ["--alpha", "0.1", "--additions", "1", "--tests", "full", "--prior-sd", "0.5"]),
         ("dn2mn", ["--kappa", "1", "--relearn", "--orders", "one", "--min-leaf-weight", "1"]),
         ("gssl", ["--n-generated", "50", "--threshold", "0", "--l1", "0.1", "--initial", "full"]),
         ("busl", ["--alpha", "0.2", "--min-gain", "0.1", "--rule", "or", "--test", "chi2"]),

@@ -121,6 +121,18 @@ def test_top_down_adds_what_gains() -> None:
     assert all(rows.any() for rows in matched)
 
 
+def test_top_down_learns_what_excludes_what_from_tests_of_every_value() -> None:
+    rng = np.random.default_rng(0)
+    indicators = np.eye(4, dtype=np.int64)[:, :3]  # of one thing with four values
+    train, valid = (indicators[rng.integers(4, size=400)] for _ in range(2))
+    learner = fs.TopDown(alpha=3.0, tests=["positive", "full"]).fit(train, X_valid=valid)
+    assert learner.best_params_["tests"] == "full"
+    plls = {row["tests"]: row["valid_pll"] for row in learner.trials_ if "status" in row}
+    assert plls["full"] > plls["positive"] + 0.1
+    with pytest.raises(ValueError, match="tests: expected one of 'positive', 'full', got 'all'"):
+        learner.set_params(tests="all").fit(train)
+
+
 def _values(admitted: int | frozenset[int]) -> frozenset[int]:
     return admitted if isinstance(admitted, frozenset) else frozenset({admitted})
 

@@ -19,6 +19,7 @@
 #include <feldspar/base/simd.hpp>
 #include <feldspar/base/sliced_lists.hpp>
 #include <feldspar/base/stop_sign.hpp>
+#include <feldspar/base/tally.hpp>
 #include <feldspar/base/types.hpp>
 
 #include <feldspar/data/counts.hpp>
@@ -126,6 +127,7 @@
 #include <feldspar/learn/feature_gain.hpp>
 #include <feldspar/learn/fit_likelihood.hpp>
 #include <feldspar/learn/fit_weights.hpp>
+#include <feldspar/learn/generalization_forest.hpp>
 #include <feldspar/learn/generate_features.hpp>
 #include <feldspar/learn/grafting.hpp>
 #include <feldspar/learn/grafting_fit.hpp>

@@ -14,7 +14,7 @@ from feldspar._jobs import resolve_jobs
 from feldspar._progress import progress_bar
 from feldspar._random import RandomState
 from feldspar.features import FeatureSet, core_float, core_int
-from feldspar.learners._base import MarkovLearner
+from feldspar.learners._base import MarkovLearner, one_of
 from feldspar.learners._race import Contender
 from feldspar.learners._search import Search
 from feldspar.network import MarkovNetwork
@@ -37,6 +37,11 @@ class TopDown(MarkovLearner):
     additions : int or sequence of int
         Most features that a round adds; 1 is the original algorithm. Each must still gain in the
         network with those added before it.
+    tests : {"positive", "full"} or a sequence of both
+        What features are conjoined with, besides each other: tests of all values but the first
+        (of what is there, in sparse data), as in the papers, or of every value. Values that
+        exclude each other, such as indicators of one thing, need the second: no row shows them
+        together, but rows show one without the other. It takes longer.
     prior_sd : float, None or sequence of them
         Standard deviation of the Gaussian prior on each weight, in the search and after it.
     exhaustive : bool
@@ -57,17 +62,18 @@ class TopDown(MarkovLearner):
     >>> digits = fs.datasets.load("digits")
     >>> learner = fs.TopDown(alpha=30.0, additions=20).fit(digits.train)
     >>> len(learner.network_.features) > 64, learner.best_params_
-    (True, {'alpha': 30.0, 'additions': 20, 'prior_sd': 1.0})
+    (True, {'alpha': 30.0, 'additions': 20, 'tests': 'positive', 'prior_sd': 1.0})
     """
 
     _quick: ClassVar[Mapping[str, Any]] = {"alpha": 10.0, "additions": 20}
-    _tuned: ClassVar[tuple[str, ...]] = ("alpha", "additions", "prior_sd")
+    _tuned: ClassVar[tuple[str, ...]] = ("alpha", "additions", "tests", "prior_sd")
 
     def __init__(
         self,
         *,
         alpha: float | Sequence[float] = (10.0, 3.0, 1.0, 0.3),
         additions: int | Sequence[int] = 10,
+        tests: str | Sequence[str] = "positive",
         prior_sd: float | Sequence[float | None] | None = 1.0,
         max_iterations: int = 1000,
         tolerance: float = 1e-5,
@@ -80,6 +86,7 @@ class TopDown(MarkovLearner):
     ) -> None:
         self.alpha = alpha
         self.additions = additions
+        self.tests = tests
         self.prior_sd = prior_sd
         self.max_iterations = max_iterations
         self.tolerance = tolerance
@@ -92,8 +99,10 @@ class TopDown(MarkovLearner):
 
     def _search(self, search: Search) -> None:
         alphas = sorted({core_float("alpha", a) for a in self._choices("alpha")}, reverse=True)
-        for additions, sd in product(self._choices("additions"), self._choices("prior_sd")):
-            shared = {"additions": additions, "prior_sd": sd}
+        for additions, tests, sd in product(
+            self._choices("additions"), self._choices("tests"), self._choices("prior_sd")
+        ):
+            shared = {"additions": additions, "tests": tests, "prior_sd": sd}
             path = [{"alpha": alpha, **shared} for alpha in alphas]
             search.walk(
                 path, partial(self._conjoin, search), search.skip, exhaustive=self.exhaustive
@@ -115,7 +124,7 @@ class TopDown(MarkovLearner):
             raise KeyboardInterrupt
         return search.learn_weights(
             network.features,
-            {name: setting[name] for name in ("alpha", "additions")},
+            {name: setting[name] for name in ("alpha", "additions", "tests")},
             self._weight_settings().with_priors([setting["prior_sd"]]),
             initial_weights=network.weights,
         )
@@ -124,6 +133,7 @@ class TopDown(MarkovLearner):
         options = _core.TopDownOptions()
         options.alpha = core_float("alpha", setting["alpha"])
         options.additions = core_int("additions", setting["additions"])
+        options.positive = one_of("tests", setting["tests"], ("positive", "full")) == "positive"
         sd = setting["prior_sd"]
         options.prior_sd = math.inf if sd is None else core_float("prior_sd", sd)
         weights = _core.FitWeightsOptions()

@@ -30,6 +30,18 @@ class SplitMix64 {
 
   constexpr std::uint64_t operator()() noexcept { return mix_bits(state_ += 0x9e3779b97f4a7c15u); }
 
+  // Uniform in 0 ... n - 1, for n > 0, without bias and nearly without branches (Lemire 2019): the
+  // upper half of a product, drawn again where the lower half is among the 2^32 mod n too many.
+  constexpr std::uint32_t below(std::uint32_t n) noexcept {
+    assert(n > 0);
+    std::uint64_t product = ((*this)() >> 32) * n;
+    if (static_cast<std::uint32_t>(product) < n) [[unlikely]]
+      for (const std::uint32_t surplus = (0 - n) % n;
+           static_cast<std::uint32_t>(product) < surplus;)
+        product = ((*this)() >> 32) * n;
+    return static_cast<std::uint32_t>(product >> 32);
+  }
+
  private:
   std::uint64_t state_;
 };

@@ -1,71 +1,57 @@
-// Random subsets of a given size, all equally likely, a word of 64 members at a time.
+// Random subsets of a list, in place: a subset is what stands at the front.
 //
-// First each member stays by itself with about the chance it should have; then members are taken out
-// or put back one by one until the number is right, about the square root of it. No step tells
-// members apart, so that all subsets of the size are equally likely, whatever the first chance was.
+// The first steps of Fisher and Yates's shuffle swap random items to the front, or, where that is
+// less work, the others to the back: all subsets of the size are equally likely, whatever order the
+// items were in. The swaps can be taken back.
 //
-// Cost: about eight random words a word of members, and a look at all words for each one that is
-// moved. Selection sampling needs a random number a member.
+// Cost for k of n items: min(k, n - k) random numbers and swaps.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
-#include <feldspar/base/bits.hpp>
 #include <feldspar/base/random.hpp>
 
 namespace feldspar {
 
-namespace detail {
-
-inline constexpr int kChanceBits = 8;
-
-// A word of independent bits, each 1 with a chance of `chance` / 2^kChanceBits.
-inline Word random_word(std::uint32_t chance, Random& random) noexcept {
-  if (chance >> kChanceBits != 0) return ~Word{0};
-  if (chance == 0) return 0;
-  Word word = 0;
-  for (int bit = std::countr_zero(chance); bit < kChanceBits; ++bit)
-    word = (chance >> bit) & 1 ? word | random.bits() : word & random.bits();
-  return word;
+// The number of swaps for k of n items.
+constexpr std::size_t n_subset_swaps(std::size_t n, std::size_t k) noexcept {
+  return std::min(k, n - k);
 }
 
-// Moves one of the `n` members of a set to another, all equally likely.
-inline void move_random_bit(std::span<Word> from, std::size_t n, std::span<Word> to,
-                            Random& random) noexcept {
-  std::size_t before = random.below(n), w = 0;
-  for (;; ++w) {
-    const auto here = static_cast<std::size_t>(std::popcount(from[w]));
-    if (before < here) break;
-    before -= here;
+// Brings a random subset of k items to the front. `partners` gets the place that each item was
+// swapped with, n_subset_swaps(n, k) of them.
+template <class T>
+void bring_to_front(std::span<T> items, std::size_t k, SplitMix64& random,
+                    std::uint32_t* partners) noexcept {
+  assert(k <= items.size());
+  const auto n = static_cast<std::uint32_t>(items.size());
+  if (k <= n - k) {
+    for (std::uint32_t i = 0; i < k; ++i) {
+      partners[i] = i + random.below(n - i);
+      std::swap(items[i], items[partners[i]]);
+    }
+  } else {
+    for (std::uint32_t i = n; i-- > k;) {
+      *partners = random.below(i + 1);
+      std::swap(items[i], items[*partners++]);
+    }
   }
-  Word rest = from[w];
-  for (; before > 0; --before) rest &= rest - 1;
-  const Word bit = rest & (~rest + 1);
-  from[w] ^= bit;
-  to[w] |= bit;
 }
 
-}  // namespace detail
-
-// Leaves `n_kept` of the `n` members of a set and puts the others into `dropped`, which has as many
-// words.
-inline void keep_random_bits(std::span<Word> kept, std::size_t n, std::size_t n_kept,
-                             std::span<Word> dropped, Random& random) noexcept {
-  assert(n == count_bits(kept) && n_kept <= n && dropped.size() == kept.size());
-  if (n == 0) return;
-  const auto chance = static_cast<std::uint32_t>(((n_kept << detail::kChanceBits) + n / 2) / n);
-  for (std::size_t w = 0; w < kept.size(); ++w) {
-    const Word stays = kept[w] == 0 ? 0 : detail::random_word(chance, random);
-    dropped[w] = kept[w] & ~stays;
-    kept[w] &= stays;
+// Undoes bring_to_front.
+template <class T>
+void take_back(std::span<T> items, std::size_t k, const std::uint32_t* partners) noexcept {
+  const std::size_t n = items.size();
+  if (k <= n - k) {
+    for (std::size_t i = k; i-- > 0;) std::swap(items[i], items[partners[i]]);
+  } else {
+    for (std::size_t i = k; i < n; ++i) std::swap(items[i], items[partners[n - 1 - i]]);
   }
-  std::size_t count = count_bits(kept);
-  for (; count > n_kept; --count) detail::move_random_bit(kept, count, dropped, random);
-  for (; count < n_kept; ++count) detail::move_random_bit(dropped, n - count, kept, random);
 }
 
 }  // namespace feldspar

@@ -2,7 +2,8 @@
 // pseudo-likelihood and with the support restriction of Davis and Domingos (2010).
 //
 // The network starts with the features X_v = a, a > 0. In each round every feature is conjoined
-// with every other; since those of a single test never leave, that includes all atomic tests. A
+// with every other and with every atomic test: those with a > 0 are features that never leave, those
+// with a = 0 are tests if the options say so (Davis and Domingos have positive tests only). A
 // candidate must hold on some example, must not be in the network, and must not test a variable in
 // two ways. The gain of a candidate is that of the penalised PLL with all other weights held fixed
 // (feature_gain.hpp). The `additions` candidates that gain most, less alpha for each test, are added
@@ -40,6 +41,9 @@ namespace feldspar {
 struct TopDownOptions {
   double alpha = 1.0;  // what a test costs
   int additions = 1;   // most features that a round adds
+  // Atomic tests are of values above 0 only. Else of 0 too: that one value excludes another, which
+  // no example shows, can be told by a conjunction that examples do show.
+  bool positive = true;
   double prior_sd = 1.0;
   FitWeightsOptions weights;
 
@@ -123,19 +127,20 @@ inline SearchStatus TopDownSearch::advance(double max_seconds, const Execution& 
 inline FeatureSet TopDownSearch::candidates(const Execution& execution) const {
   FeatureSetBuilder builder(data_.schema());
   for (FeatureId j = 0; j < features_.size(); ++j) builder.add(features_, j);
-  std::vector<Test> both;
+  std::vector<Test> zeros, both;  // all value sets are single values: their numbers stay the same
+  for (Variable v = 0; v < data_.n_variables() && !options_.positive; ++v)
+    if (data_.schema().cardinality(v) > 1) zeros.push_back({v, 0});
+  const auto conjoin = [&](std::span<const Test> one, std::span<const Test> other) {
+    both.clear();
+    std::ranges::merge(one, other, std::back_inserter(both), {}, &Test::variable, &Test::variable);
+    both.erase(std::unique(both.begin(), both.end()), both.end());
+    const bool twice = std::ranges::adjacent_find(both, {}, &Test::variable) != both.end();
+    if (!twice) builder.add_canonical(both);
+  };
   for (FeatureId j = 0; j < features_.size(); ++j) {
     execution.poll_or_throw();
-    for (FeatureId k = 0; k < j; ++k) {
-      both.clear();
-      std::ranges::merge(features_[j], features_[k], std::back_inserter(both), {}, &Test::variable,
-                         &Test::variable);
-      both.erase(std::unique(both.begin(), both.end()), both.end());
-      const bool twice = std::ranges::adjacent_find(both, {}, &Test::variable) != both.end();
-      if (twice) continue;
-      for (Test& test : both) test.values = builder.intern(features_.values(test.values));
-      builder.add_canonical(both);
-    }
+    for (FeatureId k = 0; k < j; ++k) conjoin(features_[j], features_[k]);
+    for (const Test& zero : zeros) conjoin(features_[j], {&zero, 1});
   }
   return std::move(builder).finish();
 }

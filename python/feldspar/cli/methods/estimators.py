@@ -179,6 +179,13 @@ _ADDITIONS = click.Option(
     multiple=True,
     help=f"Most features that a round adds. {_SEVERAL}  [10]",
 )
+_TESTS = click.Option(
+    ["--tests"],
+    type=click.Choice(["positive", "full"]),
+    multiple=True,
+    help="What topdown conjoins features with: tests of values other than the first, or of all. "
+    f"{_SEVERAL}  [positive]",
+)
 _ANNEAL = click.Option(
     ["--anneal"],
     type=click.FloatRange(min=0, max=1, max_open=True),
@@ -416,7 +423,7 @@ DTBLM_METHOD = Method(
 TOPDOWN_METHOD = Method(
     name="topdown",
     summary="conjunctions of features, added as they gain",
-    options=(_ALPHA, _ADDITIONS, *_TUNED),
+    options=(_ALPHA, _ADDITIONS, _TESTS, *_TUNED),
     learn=_learn_topdown,
 )
 GSSL_METHOD = Method(
