@@ -108,6 +108,22 @@ TEST_CASE("contexts that serve a single variable stay narrow, by the estimate") 
   CHECK(is_narrow(plan_of(tree, binary_rows(dice, 20, 500, 0.5), Wide::by_cost)));
 }
 
+TEST_CASE("pairs go wide beside other contexts only if they are worth the exchange") {
+  const auto goes_wide = [](std::size_t n_variables, double share, bool with_others) {
+    Dice dice(5);
+    FeatureSetBuilder builder(binary_schema(n_variables));
+    add_pairs(builder, n_variables);
+    for (Variable v = 0; with_others && v + 2 < n_variables; ++v)
+      builder.add(std::vector<Variable>{v, v + 1, v + 2}, std::vector<Value>{1, 1, 1});
+    const FeatureSet features = std::move(builder).finish();
+    const Dataset data = binary_rows(dice, n_variables, 2000, share);
+    return !is_narrow(plan_of(features, data, Wide::by_cost));
+  };
+  CHECK(goes_wide(40, 0.2, false));
+  CHECK_FALSE(goes_wide(40, 0.2, true));
+  CHECK(goes_wide(100, 0.7, true));
+}
+
 TEST_CASE("pairs on few distinct rows stay narrow, by the estimate") {
   // Two kinds of rows in what the pairs of the first 20 variables see; the others are noise.
   Dice dice(4);

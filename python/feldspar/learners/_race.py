@@ -28,8 +28,8 @@ from feldspar.weights import PseudoLikelihood, WeightRun
 
 # The tolerances to which weights are learned, one after another, in units of the last.
 STEPS = (1000.0, 100.0, 10.0, 1.0)
-# A step that is to tell whether a setting loses aims at this share of the tolerance that would do if
-# its PLL stayed where it is.
+# A step that is to tell whether a setting loses aims at this share of the tolerance that would do
+# if its PLL stayed where it is.
 _SURE = 0.8
 
 

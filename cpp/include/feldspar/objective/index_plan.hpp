@@ -3,7 +3,8 @@
 //
 // A context in the wide index costs one lookup of all columns wherever it holds; in the narrow
 // indexes, one scalar lookup for each variable it serves. Wide variables give up the merging of
-// rows that their contexts cannot tell apart. The costs are estimated in cycles for one value and
+// rows that their contexts cannot tell apart; and where they have narrow contexts besides, margins
+// and derivatives go back and forth between both indexes on every row. The costs are estimated in cycles for one value and
 // gradient; the constants are rough guesses, of which only the ratios matter. On the pairs of six
 // benchmark sets the choice they lead to was the faster one.
 #pragma once
@@ -50,6 +51,7 @@ namespace detail {
 inline constexpr double kNarrowLookupCost = 3.0;  // scalar load and add, there and back
 inline constexpr double kWideLaneCost = 0.6;      // the same for one lane of a vector
 inline constexpr double kLogisticCost = 12.0;     // exp, log and two divisions, vectorised
+inline constexpr double kExchangeCost = 24.0;     // of a row and margin between the two indexes
 inline constexpr double kSharing = 4.0;  // contexts per lookup that pattern tables typically reach
 
 inline bool can_be_wide(const Schema& schema, Variable v) noexcept {
@@ -74,9 +76,10 @@ inline void assign_tiles(const Schema& schema, const std::vector<bool>& wanted, 
 
 struct Candidates {
   std::vector<ContextId> contexts;
-  std::vector<bool> variables;  // served by one of them
-  double narrow_lookups = 0;    // (row, context, variable) triples
-  double wide_lookups = 0;      // (row, context) pairs
+  std::vector<bool> variables;    // served by one of them
+  double narrow_lookups = 0;      // (row, context, variable) triples
+  double wide_lookups = 0;        // (row, context) pairs
+  std::size_t mixed_columns = 0;  // margins of variables that other contexts serve as well
   std::size_t distinct_rows = 0;
 };
 
@@ -106,11 +109,17 @@ inline Candidates find_candidates(const FeatureSet& features, const ContextTable
 
   std::vector<bool> is_candidate(table.size(), false);
   for (const ContextId c : found.contexts) is_candidate[c] = true;
-  found.variables.assign(features.schema().n_variables(), false);
-  for (std::size_t t = 0; t < features.n_tests(); ++t)
-    if (is_candidate[table.of_test(t)] &&
-        can_be_wide(features.schema(), features.tests()[t].variable))
-      found.variables[features.tests()[t].variable] = true;
+  const Schema& schema = features.schema();
+  found.variables.assign(schema.n_variables(), false);
+  std::vector<bool> has_others(schema.n_variables(), false);
+  for (std::size_t t = 0; t < features.n_tests(); ++t) {
+    const Variable v = features.tests()[t].variable;
+    const ContextId c = table.of_test(t);
+    if (is_candidate[c] && can_be_wide(schema, v)) found.variables[v] = true;
+    if (!is_candidate[c] && c != kEmptyContext) has_others[v] = true;
+  }
+  for (Variable v = 0; v < schema.n_variables(); ++v)
+    if (found.variables[v] && has_others[v]) found.mixed_columns += schema.cardinality(v) - 1u;
   return found;
 }
 
@@ -137,8 +146,10 @@ inline IndexPlan plan_index(const FeatureSet& features, const ContextTable& tabl
   if (found.contexts.empty()) return narrow;
 
   const auto n_rows = static_cast<double>(data.n_rows());
-  const double wide_cost = found.wide_lookups / detail::kSharing * padded * detail::kWideLaneCost +
-                           n_rows * padded * detail::kLogisticCost;
+  const double wide_cost =
+      found.wide_lookups / detail::kSharing * padded * detail::kWideLaneCost +
+      n_rows * padded * detail::kLogisticCost +
+      n_rows * static_cast<double>(found.mixed_columns) * detail::kExchangeCost;
   const double narrow_cost = static_cast<double>(found.distinct_rows) / n_rows *
                              (found.narrow_lookups / detail::kSharing * detail::kNarrowLookupCost +
                               n_rows * static_cast<double>(n_columns) * detail::kLogisticCost);
