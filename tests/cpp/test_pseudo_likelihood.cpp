@@ -61,7 +61,8 @@ double gradient_error(PseudoLikelihood& likelihood, const std::vector<double>& w
 }
 
 // Binary variables with two in eight of three values; all pairs, whose contexts serve every
-// variable, and triples, whose contexts serve one: the estimate uses both kinds of index.
+// variable, and triples of the first few, whose contexts serve one; most values are 1. The estimate
+// then uses both kinds of index.
 Problem mixed_problem(std::size_t n_rows) {
   Dice dice(42);
   std::vector<Value> cardinalities(32, 2);
@@ -69,10 +70,12 @@ Problem mixed_problem(std::size_t n_rows) {
   Problem problem;
   problem.schema = Schema(cardinalities);
   problem.codes = random_codes(dice, problem.schema, n_rows, 0.0);
+  for (auto& code : problem.codes)
+    if (dice.chance(0.8)) code = 1;
   problem.row_weights = dice.numbers(n_rows, 0.1, 3.0);
   FeatureSetBuilder builder(problem.schema);
   add_pairs(builder, cardinalities.size());
-  add_triples(builder, cardinalities.size(), 60, dice);
+  add_triples(builder, 8, 30, dice);
   problem.features = std::move(builder).finish();
   problem.weights = dice.numbers(problem.features.size(), -0.3, 0.3);
   return problem;

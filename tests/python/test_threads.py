@@ -18,20 +18,25 @@ N_VARIABLES = 24
 
 @cache
 def table(cardinality: int) -> fs.Table:
-    codes = np.random.default_rng(cardinality).integers(0, cardinality, (2000, N_VARIABLES))
+    rng = np.random.default_rng(cardinality)
+    shape = (2000, N_VARIABLES)
+    codes = np.where(rng.random(shape) < 0.1, 0, rng.integers(1, cardinality, shape))
     return fs.Table.from_array(codes, sample_weight=np.linspace(0.5, 2.0, 2000))
 
 
 @cache
 def feature_set(kind: str, cardinality: int) -> fs.FeatureSet:
-    """Pairs go into the wide index, long conjunctions into the narrow ones."""
+    """Pairs go into the wide index, long conjunctions into the narrow ones.
+
+    Also together, as long as few variables need both: data are dense, conjunctions are not.
+    """
     if kind == "mixed":
         return feature_set("wide", cardinality) | feature_set("narrow", cardinality)
     data = table(cardinality)
     if kind == "wide":
         return fs.FeatureSet.conjunctions(data, order=2)
     rng = np.random.default_rng(0)
-    scopes = [rng.permutation(N_VARIABLES)[: rng.integers(3, 6)] for _ in range(150)]
+    scopes = [rng.permutation(6)[: rng.integers(3, 6)] for _ in range(150)]
     rows = data.to_numpy()
     return fs.FeatureSet(
         data.schema,
