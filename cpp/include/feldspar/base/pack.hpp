@@ -124,12 +124,22 @@ FELDSPAR_ALWAYS_INLINE Pack load_pack(const double* from) noexcept {
   std::memcpy(&pack, from, sizeof pack);
   return pack;
 }
-// Whole numbers become floating.
+// Whole numbers of up to 16 bits become floating.
 template <std::unsigned_integral Number>
+  requires(sizeof(Number) <= 2)
 FELDSPAR_ALWAYS_INLINE Pack load_pack(const Number* from) noexcept {
-  double numbers[kPackSize];
-  for (std::size_t i = 0; i < kPackSize; ++i) numbers[i] = static_cast<double>(from[i]);
-  return load_pack(static_cast<const double*>(numbers));
+#if defined(__GNUC__)
+  typedef Number Numbers __attribute__((vector_size(kPackSize * sizeof(Number))));
+  typedef std::int32_t Wide __attribute__((vector_size(kPackSize * sizeof(std::int32_t))));
+  Numbers numbers;
+  std::memcpy(&numbers, from, sizeof numbers);
+  // By way of the one width that processors convert.
+  return __builtin_convertvector(__builtin_convertvector(numbers, Wide), Pack);
+#else
+  Pack pack;
+  for (std::size_t i = 0; i < kPackSize; ++i) pack.lane[i] = from[i];
+  return pack;
+#endif
 }
 FELDSPAR_ALWAYS_INLINE void store_pack(double* to, const Pack& pack) noexcept {
   std::memcpy(to, &pack, sizeof pack);
