@@ -102,10 +102,7 @@ def test_result_has_all_fields_and_is_read_only():
     result = minimize(fun, [0, 0, 0])
     assert result.converged
     assert result.evaluations == fun.calls
-    assert (
-        result.message
-        == "The gradient, the distance to the optimum or the relative decrease fell below its tolerance."
-    )
+    assert result.message.startswith("The gradient, the distance to the optimum or the relative")
     assert result.seconds >= 0
     assert result.history.dtype.names == (
         "iteration",
