@@ -48,8 +48,9 @@ class Evidence:
         evidence : mapping, row, table, frame or array, optional
             A mapping from variables, by name or index, to values, by label or code; a mapping from
             values to likelihoods, or an array with a likelihood for each value, is soft evidence.
-            A row has a code, or -1 or ``None`` for unknown, for every variable. Tables, frames and
-            2-D arrays are many rows (see :func:`partial_rows`). ``None``: nothing is known.
+            A row has a code for every variable, or -1, ``None`` or NaN for unknown; only text,
+            which cannot be a code, is a label there. Tables, frames and 2-D arrays are many rows
+            (see :func:`partial_rows`). ``None``: nothing is known.
 
         Examples
         --------
@@ -63,18 +64,9 @@ class Evidence:
             return cls._single(schema, evidence)
         if hasattr(evidence, "items") and getattr(evidence, "ndim", 0) == 1:  # a row of pandas
             return cls._single(schema, dict(evidence.items()))
-        if isinstance(evidence, np.ndarray) and evidence.ndim == 1 and evidence.dtype.kind in "iu":
-            many = cls.of(schema, evidence[np.newaxis])  # codes, as in an array of many rows
-            return cls(schema, many.codes, None, is_single=True)
         if _is_row(evidence):
             row = list(evidence)  # type: ignore[call-overload]
-            if len(row) != len(schema):
-                raise ValueError(
-                    f"evidence: expected a row of {len(schema)} values, one for each variable, "
-                    f"got {len(row)}"
-                )
-            known = {v: value for v, value in enumerate(row) if not _is_unknown(value)}
-            return cls._single(schema, known)
+            return cls(schema, _row_codes(schema, row), None, is_single=True)
         if isinstance(evidence, str | bytes):
             raise TypeError(
                 f"evidence: expected a mapping such as {{{schema.names[0]!r}: value}}, a row or a "
@@ -161,7 +153,7 @@ def _columns(X: object) -> set[str] | None:
 def _is_row(evidence: object) -> bool:
     """Tell a row, of codes and ``None``, from a table of rows."""
     if isinstance(evidence, np.ndarray):
-        return evidence.ndim == 1
+        return evidence.ndim == 1 and not isinstance(evidence, np.ma.MaskedArray)
     if isinstance(evidence, list | tuple):
         return not any(
             isinstance(entry, Iterable) and not isinstance(entry, str) for entry in evidence
@@ -169,16 +161,28 @@ def _is_row(evidence: object) -> bool:
     return False
 
 
+def _row_codes(schema: Schema, row: list[Any]) -> npt.NDArray[np.int32]:
+    """Return a row by position as codes, whatever holds it: integers are codes also in lists."""
+    if len(row) != len(schema):
+        raise ValueError(
+            f"evidence: expected a row of {len(schema)} values, one for each variable, "
+            f"got {len(row)}"
+        )
+    codes: list[Any] = []
+    for v, value in enumerate(row):
+        if _is_missing(value):
+            codes.append(UNKNOWN)
+        elif isinstance(value, str):
+            codes.append(schema.code(v, value))
+        else:
+            codes.append(value)
+    return Table.from_array([codes], schema=schema).codes.astype(np.int32)
+
+
 def _is_missing(value: object) -> bool:
     if value is None or type(value).__name__ == "NAType":  # that of pandas
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
-
-
-def _is_unknown(value: object) -> bool:
-    if _is_missing(value):
-        return True
-    return isinstance(value, int | np.integer) and value == UNKNOWN
 
 
 def _numbers(name: str, likelihoods: Any) -> npt.NDArray[np.float64]:

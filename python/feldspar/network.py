@@ -177,8 +177,8 @@ class MarkovNetwork(ConditionalModel):
         ----------
         evidence : mapping, row, table, frame or array, optional
             What is known: a mapping from variables to values, or to likelihoods of their values
-            (soft evidence); a row with -1 or ``None`` for unknown; or many rows. Nothing if left
-            out.
+            (soft evidence); a row of codes with -1 or ``None`` for unknown; or many rows. Nothing
+            if left out.
         method : str
             ``"exact"`` (junction tree; refused where its tables are too large), ``"bp"`` (loopy
             belief propagation), ``"meanfield"``, ``"gibbs"`` or ``"mcsat"``; ``"auto"`` is exact

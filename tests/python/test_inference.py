@@ -134,6 +134,55 @@ def test_forms_of_evidence() -> None:
     assert many["stage"].shape == (1, 3)
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        [1, -1],
+        (1, None),
+        [True, None],
+        [1.0, np.nan],
+        np.array([1, -1]),
+        np.array([1.0, -1.0]),
+        np.array([1.0, np.nan]),
+        np.array([1, None], dtype=object),
+        [1, pd.NA],
+    ],
+    ids=repr,
+)
+def test_rows_by_position_hold_codes_also_where_labels_are_integers(row: Any) -> None:
+    schema = fs.Schema([3, 2], names=["grade", "passed"], labels=[[1, 2, 3], ["no", "yes"]])
+    assert Evidence.of(schema, row).codes.tolist() == [[1, -1]]
+    assert Evidence.of(schema, row).is_single
+    terms = [([("grade", 1), ("passed", "yes")], 1.0), ([("grade", 2), ("passed", "yes")], -1.0)]
+    network = fs.MarkovNetwork.from_terms(schema, terms)
+    assert network.marginals(row)["grade"].tolist() == [0, 1, 0]
+    assert network.most_probable(row).state["grade"] == 2
+    assert set(network.sample(3, row, random_state=0).codes[:, 0]) == {1}
+    found = network.explain(row, "passed")
+    expected = network.explain({"grade": 2}, "passed")
+    assert found.contributions == expected.contributions
+
+
+def test_text_in_a_row_is_a_label() -> None:
+    assert Evidence.of(SCHEMA, ["yes", 2, None, 0]).codes.tolist() == [[1, 2, -1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([1, 0.5, 0, 0], r"column 1 \('stage'\): expected an integer code .* got 0\.5"),
+        (np.array([1, 0.5, 0, 0]), r"column 1 \('stage'\): expected an integer code .* got 0\.5"),
+        ([1, 3, 0, 0], r"column 1 \('stage'\): unseen value 3, expected 0 \.\.\. 2"),
+        ([1, -2, 0, 0], r"column 1 \('stage'\): expected a code >= 0, or -1 if missing, got -2"),
+        (["maybe", 1, 0, 0], "variable 'smoker' has no value 'maybe'"),
+        (np.array([1, 0]), "expected a row of 4 values, one for each variable, got 2"),
+    ],
+)
+def test_rows_that_hold_no_codes_are_refused_with_the_place(row: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Evidence.of(SCHEMA, row)
+
+
 def test_many_rows_are_each_their_own() -> None:
     network = _network()
     table = fs.Table.from_array([[1, -1, -1, 0], [-1, 2, 1, -1], [0, 0, 1, 1]], schema=SCHEMA)
