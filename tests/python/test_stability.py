@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -59,3 +61,21 @@ def test_bad_arguments_are_named() -> None:
         fs.stability_selection(LEARNER, _rows(), n=0)
     with pytest.raises(ValueError, match="resampling: expected one of"):
         fs.stability_selection(LEARNER, _rows(), n=1, resampling="jackknife")  # type: ignore[arg-type]
+
+
+def test_ctrl_c_ends_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with a learner that would itself keep the best network so far."""
+    from feldspar.learners._search import Search
+
+    take, taken = Search._take, []
+
+    def interrupted(self: Search, contender: Any) -> None:
+        take(self, contender)
+        taken.append(contender)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Search, "_take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fs.stability_selection(LEARNER, _rows(), n=3)
+    assert len(taken) == 1
+    assert LEARNER.on_interrupt == "return"

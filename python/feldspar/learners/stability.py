@@ -89,7 +89,8 @@ def stability_selection(
     ----------
     learner : a learner of Markov networks
         It is copied for each sample and itself left as it is. A learner with nothing to tune is
-        fastest: say, with the settings that a tuned one has found (``best_params_``).
+        fastest: say, with the settings that a tuned one has found (``best_params_``). Ctrl-C ends
+        everything, whatever its ``on_interrupt``.
     X : table, frame or array
         Rows; of those with gaps a part is used, as in ``fit``.
     n : int
@@ -141,7 +142,9 @@ def stability_selection(
         warnings.simplefilter("ignore", MissingValuesWarning)  # once for all is enough
         for done in range(count):
             drawn = _draw(random, len(table), resampling)
-            fitted = clone(learner).fit(table, X_valid=X_valid, sample_weight=drawn)
+            # A network that Ctrl-C left half learned is none to count.
+            copy = clone(learner).set_params(on_interrupt="raise")
+            fitted = copy.fit(table, X_valid=X_valid, sample_weight=drawn)
             found += edge_matrix(fitted.network_)
             if progress is not None:
                 progress("networks", done + 1, count, float("nan"))
