@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import feldspar as fs
 from feldspar.missing import known_terms
@@ -107,6 +110,32 @@ def test_learners_take_structure_from_complete_rows_and_weights_from_all() -> No
     with pytest.warns(fs.MissingValuesWarning):
         expected = fs.learn_weights(structure, table, prior_sd=1.0, tolerance=1e-5, n_jobs=1)
     np.testing.assert_array_equal(network.weights, expected.weights)
+
+
+@pytest.mark.parametrize(
+    ("learner", "uses_all"),
+    [
+        (fs.DTSL(kappa=0.1, conversion="prune", prior_sd=1.0), True),
+        (fs.DN2MN(kappa=0.1), False),
+        (fs.DN2MN(kappa=0.1, relearn=True, prior_sd=1.0), True),
+        (fs.Grafting(l1=20.0), False),
+        (fs.Grafting(l1=20.0, relearn=True, prior_sd=1.0), True),
+        (fs.DependencyNetwork(kappa=0.1), False),
+    ],
+)
+def test_learners_tell_whether_weights_come_from_rows_with_gaps(
+    learner: Any, uses_all: bool
+) -> None:
+    truth = fs.MarkovNetwork(FEATURES, [0.5, -0.3, 1.0, 0.8, -1.0])
+    codes = truth.sample(300, random_state=0).to_numpy()
+    table = fs.Table(holes(codes, 0.1, 0), CHAIN)
+    complete = table[~(table.to_numpy() < 0).any(axis=1)]
+    with pytest.warns(fs.MissingValuesWarning) as told:
+        score = clone(learner).fit(table).score(complete)
+    assert (score != clone(learner).fit(complete).score(complete)) == uses_all
+    message = str(told[0].message)
+    assert ("weights also from the others" in message) == uses_all
+    assert (f"all is learned from the {len(complete)} of 300 rows" in message) != uses_all
 
 
 def test_validation_rows_with_gaps() -> None:

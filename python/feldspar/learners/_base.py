@@ -130,6 +130,7 @@ class MarkovLearner(DiscreteEstimator):
             sample_weight,
             has_choice=self._has_choice(),
             random_state=self.random_state,
+            weights_from_all=self._learns_weights_apart(),
         )
         search = Search(data, clock)
         try:
@@ -209,6 +210,10 @@ class MarkovLearner(DiscreteEstimator):
 
     def _has_choice(self) -> bool:
         return any(len(self._choices(name)) > 1 for name in self._tuned)
+
+    def _learns_weights_apart(self) -> bool:
+        """Tell whether weights are learned after the structure, also from rows with gaps."""
+        return True
 
     def _weight_settings(self) -> WeightSettings:
         return WeightSettings(

@@ -68,8 +68,12 @@ class TrainingData:
         *,
         has_choice: bool,
         random_state: RandomState,
+        weights_from_all: bool,
     ) -> TrainingData:
-        """Read the data; if there is a choice to make and no rows for it, hold out a tenth."""
+        """Read the data; if there is a choice to make and no rows for it, hold out a tenth.
+
+        ``weights_from_all`` is only told: whether the learner will ask for `for_weights`.
+        """
         train = Table.of(X, sample_weight=sample_weight)
         warn_of_identifiers(train, stacklevel=3)
         valid = None if X_valid is None else _validation_table(X_valid, train.schema)
@@ -89,10 +93,15 @@ class TrainingData:
         complete = complete_rows(train)
         if complete is train:
             return cls(train, valid, core_dataset(train), valid_dataset)
+        rows = f"the {len(complete)} of {len(train)} rows that are complete"
+        used = f"all is learned from {rows}"
+        if weights_from_all:
+            used = (
+                f"structure is learned from {rows}, weights also from the others where all they "
+                "need is known"
+            )
         warnings.warn(
-            f"X has {gaps(train)}; structure is learned from the {len(complete)} of {len(train)} "
-            "rows that are complete, weights also from the others where all they need is known"
-            + held_out,
+            f"X has {gaps(train)}; {used}{held_out}",
             MissingValuesWarning,
             stacklevel=3,
         )

@@ -149,6 +149,7 @@ class DependencyNetwork(DependencyModel, DiscreteEstimator):
             sample_weight,
             has_choice=settings.has_choice(),
             random_state=self.random_state,
+            weights_from_all=False,
         )
         search = Search(data, Clock(None))
         core, params = learn_conditionals(search, settings)

@@ -131,6 +131,9 @@ class DN2MN(MarkovLearner):
     def _has_choice(self) -> bool:
         return self._settings().has_choice() or (self.relearn and super()._has_choice())
 
+    def _learns_weights_apart(self) -> bool:
+        return self.relearn
+
     def _search(self, search: Search) -> None:
         core, params = learn_conditionals(search, self._settings())
         data = search.data

@@ -188,6 +188,9 @@ class Grafting(MarkovLearner):
         default_path = self.penalty == "l1" and self.l1 is None
         return default_path or any(len(self._choices(name)) > 1 for name in names)
 
+    def _learns_weights_apart(self) -> bool:
+        return self.relearn
+
     def _search(self, search: Search) -> None:
         schema = search.data.train.schema
         total_weight = float(search.data.train.weights.sum())
