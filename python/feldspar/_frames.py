@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar._arrays import MISSING, Codes, Weights, check_weights
-from feldspar.schema import Label, Labels, Schema, listing
+from feldspar.schema import Label, Labels, Schema, listing, plain_label
 
 if TYPE_CHECKING:
     from feldspar.table import Table
@@ -116,7 +116,11 @@ def encode(name: str, column: Column) -> tuple[Codes, Labels]:
 
 def encode_as(name: str, column: Column, lookup: dict[Label, int]) -> Codes:
     """Return a column's codes when the code of each label is known."""
-    return _look_up(name, _values(name, column), lookup)
+    values = _values(name, column)
+    kind = column.dtype
+    if not (isinstance(kind, nw.String | nw.Boolean) or kind.is_numeric()):  # may hold intervals
+        values = [plain_label(value) for value in values]
+    return _look_up(name, values, lookup)
 
 
 def numbers_of(name: str, column: Column) -> npt.NDArray[np.float64] | None:
@@ -262,12 +266,20 @@ def fill_frame(X: object, holes: npt.NDArray[np.bool_], filled: Table) -> Any:
         v = filled.schema.index(name)
         if not holes[:, v].any():
             continue
-        labels = filled.schema.labels[v]
+        labels = _own_labels(column, filled.schema.labels[v])
         values = column.to_list()
         for row in np.flatnonzero(holes[:, v]).tolist():
             values[row] = labels[filled.codes[row, v]]
         native = _with_column(native, frame.implementation, column, values, labels)
     return native
+
+
+def _own_labels(column: Column, labels: Labels) -> Labels:
+    """Return labels as a column has them: where it holds intervals, those of the same text."""
+    if not isinstance(column.dtype, nw.Categorical | nw.Enum) or not _has_categories(column):
+        return labels  # nothing that could be an interval
+    own = {plain_label(category): category for category in column.cat.get_categories().to_list()}
+    return tuple(own.get(label, label) for label in labels)
 
 
 def _with_column(

@@ -105,8 +105,9 @@ class Schema:
         """
         position = self.index(variable)
         lookup = self.codes_of_labels[position]
-        if value in lookup:
-            return lookup[value]
+        known = plain_label(value)
+        if known in lookup:
+            return lookup[known]
         if _is_integer(value) and not any(_is_integer(label) for label in lookup):
             code = int(value)
             if 0 <= code < self.cardinalities[position]:
@@ -206,6 +207,18 @@ def spellings(label: Label) -> tuple[str, ...]:
     return (text, text.lower(), text.upper()) if isinstance(label, bool) else (text,)
 
 
+def plain_label(label: Label) -> Label:
+    """Return a label as schemas keep it: an interval of pandas as text, which files can hold.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> plain_label(pd.Interval(0, 1)), plain_label("low")
+    ('(0, 1]', 'low')
+    """
+    return str(label) if type(label).__name__ == "Interval" else label
+
+
 def listing(items: Sequence[object]) -> str:
     """Join items for a message, leaving out what would not be read anyway.
 
@@ -283,8 +296,9 @@ def _checked_variable_labels(given: Iterable[Label] | None, name: str, cardinali
 
 
 def _python_value(label: Any) -> Any:
-    """Turn a NumPy scalar into the Python value it stands for; leave anything else alone."""
-    return label.item() if hasattr(label, "dtype") and hasattr(label, "item") else label
+    """Turn a NumPy scalar into the Python value it stands for, and an interval into text."""
+    is_numpy = hasattr(label, "dtype") and hasattr(label, "item")
+    return label.item() if is_numpy else plain_label(label)
 
 
 def _plain(name: str, labels: Labels) -> list[Label] | None:

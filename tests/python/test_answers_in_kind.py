@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -158,3 +159,30 @@ def test_sparse_columns() -> None:
     dense = pd.DataFrame({"a": [0, 1, 1, 0], "b": [1, 0, 1, 0]})
     sparse = dense.astype(pd.SparseDtype("int64", 0))
     assert fs.Table.from_frame(sparse) == fs.Table.from_frame(dense)
+
+
+def test_intervals_of_pandas_can_be_learned_saved_and_asked_about(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    cut = pd.cut(random.normal(size=60), [-9.0, -0.5, 0.5, 9.0])
+    frame = pd.DataFrame({"height": cut, "tall": cut.codes == 2})
+    network = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=1.0).fit(frame).network_
+    assert network.schema.labels[0] == ("(-9.0, -0.5]", "(-0.5, 0.5]", "(0.5, 9.0]")
+    network.save(tmp_path / "cut.json")
+    again = fs.MarkovNetwork.load(tmp_path / "cut.json")
+    assert again.schema == network.schema
+    assert again.score(frame) == network.score(frame)
+
+    interval = cut.categories[2]
+    expected = again.marginals({"height": "(0.5, 9.0]"})["tall"]
+    row = pd.Series({"height": interval, "tall": None}, dtype=object)
+    for evidence in ({"height": interval}, row):
+        np.testing.assert_array_equal(again.marginals(evidence)["tall"], expected)
+    for rows in (frame[["height"]], frame[["height"]].astype(object)):
+        answers = again.predict_proba(rows)["tall"][cut.codes == 2]
+        np.testing.assert_allclose(answers, np.tile(expected, (len(answers), 1)), atol=1e-12)
+
+    gaps = frame.copy()
+    gaps.loc[:4, "height"] = None
+    filled = again.impute(gaps)
+    pd.testing.assert_series_equal(filled.dtypes, gaps.dtypes)
+    assert not filled["height"].isna().any()
