@@ -18,6 +18,7 @@ except ImportError as error:  # a source tree without its compiled part
         "importing it from its source folder"
     ) from error
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from feldspar import datasets, optimize
@@ -36,6 +37,7 @@ from feldspar.tuning import TunedWeights, tune_weights
 from feldspar.weights import PseudoLikelihood, learn_weight_path, learn_weights
 
 if TYPE_CHECKING:
+    from feldspar import evaluation, report
     from feldspar.learners import (
         BLM,
         BUSL,
@@ -84,10 +86,12 @@ __all__ = [
     "binarize",
     "datasets",
     "discretize",
+    "evaluation",
     "learn_weight_path",
     "learn_weights",
     "optimize",
     "read_table",
+    "report",
     "stability_selection",
     "tune_weights",
     "write_table",
@@ -115,8 +119,13 @@ _LEARNERS = frozenset(
 )
 
 
+_MODULES = frozenset({"evaluation", "report"})
+
+
 def __getattr__(name: str) -> object:
-    """Import the learners when they are first asked for."""
+    """Import learners and modules when they are first asked for."""
+    if name in _MODULES:
+        return import_module(f"feldspar.{name}")
     if name not in _LEARNERS:
         raise AttributeError(f"module 'feldspar' has no attribute {name!r}")
     from feldspar import learners
@@ -125,5 +134,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Name the learners too."""
-    return sorted({*globals(), *_LEARNERS})
+    """Name what is imported later, too."""
+    return sorted({*globals(), *_LEARNERS, *_MODULES})

@@ -43,6 +43,15 @@ def test_every_promised_name_is_there() -> None:
     assert not missing
 
 
+def test_modules_come_when_they_are_asked_for() -> None:
+    """In a fresh interpreter: once anything has imported them, they are there anyway."""
+    asked = "fs.evaluation.pseudo_log_likelihood, fs.report.compare_learners"
+    run_python(f"import feldspar as fs; {asked}; assert fs.report is fs.report")
+    early = "{'sklearn', 'feldspar.evaluation', 'feldspar.report'} & set(sys.modules)"
+    assert run_python(f"import sys, feldspar; print({early})").strip() == "set()"
+    assert {"evaluation", "report"} <= {*feldspar.__all__} & {*dir(feldspar)}
+
+
 @pytest.mark.parametrize("name", ["py.typed", "_core.pyi"])
 def test_types_are_shipped(name: str) -> None:
     assert files("feldspar").joinpath(name).is_file()
