@@ -6,6 +6,8 @@ import os
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -310,3 +312,17 @@ def test_weights_are_not_dropped_silently(tmp_path):
     with pytest.raises(ValueError, match="weights: 'v0' is already the name of a variable"):
         write_table(table, tmp_path / "x.csv", weights="v0")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["days.csv", "days.parquet"])
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_frames_are_written_like_tables(make, name, tmp_path):
+    columns = {"rain": ["yes", "no", None], "wind": [2, 0, 2]}
+    write_table(make(columns), tmp_path / name)
+    again = read_table(tmp_path / name)
+    assert again == Table.from_frame(pd.DataFrame(columns))
+
+
+def test_arrays_are_written_like_tables(tmp_path):
+    write_table(np.array([[0, 1], [1, -1]]), tmp_path / "days.data")
+    assert (tmp_path / "days.data").read_text().split() == ["0,1", "1,*"]

@@ -97,7 +97,7 @@ def read_table(
     )
 
 
-def write_table(table: Table, path: Target, *, weights: str | None = None) -> None:
+def write_table(table: object, path: Target, *, weights: str | None = None) -> None:
     """Write a table to a file, completely or not at all.
 
     A name that ends in ``.data`` gets the codes, with the rows' weights in front if there are any;
@@ -106,7 +106,7 @@ def write_table(table: Table, path: Target, *, weights: str | None = None) -> No
 
     Parameters
     ----------
-    table : Table
+    table : table, frame or array
         What to write.
     path : path
         Where to; an existing file is replaced.
@@ -123,12 +123,13 @@ def write_table(table: Table, path: Target, *, weights: str | None = None) -> No
     ...     (pathlib.Path(folder) / "days.csv").read_text().split()
     ['rain,wind', '0,1', '1,']
     """
+    data = Table.of(table)
     kind = _format_of(source_name(path), "auto")
     if kind == "data":
-        return atomic_write(path, _format_data(table))
-    if table.has_weights and weights is None:
+        return atomic_write(path, _format_data(data))
+    if data.has_weights and weights is None:
         raise ValueError("weights: the table has weights; expected a name for their column")
-    content = _format_parquet(table, weights) if kind == "parquet" else format_csv(table, weights)
+    content = _format_parquet(data, weights) if kind == "parquet" else format_csv(data, weights)
     return atomic_write(path, content)
 
 
