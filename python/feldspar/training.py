@@ -23,7 +23,9 @@ class TrainingReport:
         The same in a sentence.
     objective : float
         What was maximised, per example: mean PLL (or log-likelihood) less penalties; NaN for the
-        members of a path that an interruption left no time to begin.
+        members of a path that an interruption left no time to begin. Where training rows have
+        gaps, it is the sum of the terms that are known, less penalties, divided by the weight of
+        the rows of the variable that has most of them.
     gradient_norm : float
         Largest component of the objective's gradient (with L1: of its smallest subgradient); NaN
         after an interruption, which leaves no time to compute it.
@@ -71,7 +73,7 @@ class TrainingReport:
         )
 
     def describe(self) -> str:
-        """Return one line for people."""
+        """Return one line for people; "per example" is told under `objective`."""
         prior = "no prior" if self.prior_sd is None else f"prior sd {self.prior_sd:g}"
         l1 = f", L1 {self.l1:g}" if self.l1 else ""
         return (

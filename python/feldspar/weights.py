@@ -114,7 +114,7 @@ class PseudoLikelihood:
 
     @property
     def total_weight(self) -> float:
-        """Number (or total weight) of the examples."""
+        """Number (or total weight) of the examples; with gaps, of the variable that has most."""
         return self._core.total_weight
 
     @property

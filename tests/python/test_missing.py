@@ -70,6 +70,20 @@ def test_the_objective_is_the_sum_of_known_terms(seed: int) -> None:
         assert gradient[j] == pytest.approx((up - down) / (2 * step), abs=1e-5)
 
 
+def test_the_objective_is_told_per_example_of_the_variable_that_has_most() -> None:
+    truth = fs.MarkovNetwork(FEATURES, [0.5, -0.3, 1.0, 0.8, -1.0])
+    codes = truth.sample(60, random_state=0).to_numpy()
+    weights = np.random.default_rng(0).integers(1, 4, 60)
+    table = fs.Table(holes(codes, 0.2, 0), CHAIN, sample_weight=weights)
+    with pytest.warns(fs.MissingValuesWarning):
+        network = fs.learn_weights(FEATURES, table, prior_sd=1.0, n_jobs=1)
+    most = (known_terms(table, FEATURES) * weights[:, np.newaxis]).sum(axis=0).max()
+    penalty = 0.5 * float(network.weights @ network.weights)
+    assert network.training_ is not None
+    expected = (sum_of_known(network, table) - penalty) / most
+    assert network.training_.objective == pytest.approx(expected)
+
+
 def test_gaps_out_of_reach_cost_nothing() -> None:
     truth = fs.MarkovNetwork(FEATURES, [0.5, -0.3, 1.0, 0.8, -1.0])
     codes = truth.sample(500, random_state=0).to_numpy()
