@@ -49,7 +49,8 @@ def matrix_of(X: object) -> npt.NDArray[Any]:
     if array.ndim != 2:
         hint = ""
         if hasattr(X, "to_frame"):
-            hint = " Pass X.to_frame() for one column."
+            row = ", X.to_frame().T for one row" if hasattr(X, "T") else ""  # pandas has rows too
+            hint = f" Pass X.to_frame() for one column{row}."
         elif array.ndim == 1 and isinstance(array.flat[0] if array.size else None, Mapping):
             hint = " Pass pandas.DataFrame(X)."
         elif array.ndim == 1:

@@ -155,6 +155,20 @@ def test_rows_of_pandas_are_evidence() -> None:
         np.testing.assert_array_equal(network.marginals(evidence)["level"], expected["level"])
 
 
+def test_one_row_of_pandas_as_a_frame(network: fs.MarkovNetwork) -> None:
+    """What the message about a series advises for a row, and for a column of polars, works."""
+    frame = complete()
+    row = frame.iloc[1]
+    with pytest.raises(ValueError, match=r"X\.to_frame\(\) for .* X\.to_frame\(\)\.T for one row"):
+        network.predict_proba(row.drop("sick"))
+    expected = network.predict_proba(frame.drop(columns="sick")[1:2])["sick"]
+    found = network.predict_proba(row.drop("sick").to_frame().T)["sick"]
+    np.testing.assert_array_equal(found, expected)
+    assert network.score(row.to_frame().T) == network.score(frame[1:2])
+    with pytest.raises(ValueError, match=r"Pass X\.to_frame\(\) for one column\.$"):
+        network.predict_proba(pl.Series("town", ["Ulm"]))
+
+
 def test_sparse_columns() -> None:
     dense = pd.DataFrame({"a": [0, 1, 1, 0], "b": [1, 0, 1, 0]})
     sparse = dense.astype(pd.SparseDtype("int64", 0))

@@ -66,7 +66,7 @@ WRONG_DATA: dict[str, Wrong] = {
     "one column": (
         fit(FRAME["health"]),
         ValueError,
-        "X: expected a 2-D array, got 1-D. Pass X.to_frame() for one column.",
+        "got 1-D. Pass X.to_frame() for one column, X.to_frame().T for one row.",
     ),
     "one dimension": (fit(np.arange(5)), ValueError, "X: expected a 2-D array, got 1-D."),
     "labels in an array": (
