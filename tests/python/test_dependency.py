@@ -520,7 +520,7 @@ def replaced(*keys: str | int, by: object) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (replaced("format", by="feldspar-markov-network"), "format: not a feldspar network"),
+        (replaced("format", by="feldspar-forest"), "format: not a feldspar network"),
         (replaced("version", by=2), "version: .*reads up to version 1"),
         (replaced("conditionals", by={}), r"conditionals: expected a list, got \{\}"),
         (replaced("conditionals", 0, by=[]), r"conditionals\[0\]: expected an object with"),

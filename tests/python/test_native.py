@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import feldspar as fs
 from feldspar.io.files import read_text
 from feldspar.io.models import load_network, save_network
 from feldspar.io.native import format_native, read_native, write_native
@@ -237,6 +238,24 @@ def test_unknown_suffix_and_format_list_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"format: expected one of 'json'.*got 'xml'"):
         save_network(network, path, format="xml")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", ["dn", "dn.gz", "json"])
+def test_dependency_networks_are_sent_to_their_reader(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"model.{suffix}"
+    fs.DependencyNetwork.from_trees(Schema([2]), {0: [0.5, 0.5]}).save(path)
+    with pytest.raises(ValueError, match=r"model\..*feldspar\.DependencyNetwork\.load"):
+        MarkovNetwork.load(path)
+    with pytest.raises(ValueError, match=r"ends with one of 'json', 'mn', 'uai', got '\.dn'$"):
+        save_network(MarkovNetwork.from_terms(Schema([2]), []), tmp_path / "model.dn")
+
+
+@pytest.mark.parametrize("suffix", ["mn", "uai", "json", "json.gz"])
+def test_markov_networks_are_sent_to_their_reader(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"model.{suffix}"
+    MarkovNetwork.from_terms(Schema([2, 2]), [([(0, 1), (1, 1)], 0.5)]).save(path)
+    with pytest.raises(ValueError, match=r"model\..*feldspar\.MarkovNetwork\.load"):
+        fs.DependencyNetwork.load(path)
 
 
 def test_missing_file_is_an_os_error(tmp_path: Path) -> None:

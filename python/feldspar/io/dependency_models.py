@@ -22,6 +22,7 @@ _READERS: dict[str, Callable[[Target], DependencyModel]] = {
     "json": read_native_dependency,
     "dn": read_libra_dependency,
 }
+_OTHER_READERS = dict.fromkeys(("mn", "uai"), "feldspar.MarkovNetwork.load")
 _WRITERS: dict[str, Callable[[DependencyModel, Target], None]] = {
     "json": write_native_dependency,
     "dn": write_libra_dependency,
@@ -47,7 +48,7 @@ def load_dependency_network(path: Target, *, format: str | None = None) -> Depen
     ValueError
         If the format is unknown or the file does not follow it; the message names the place.
     """
-    return _READERS[format_of(path, format, _READERS)](path)
+    return _READERS[format_of(path, format, _READERS, _OTHER_READERS)](path)
 
 
 def save_dependency_network(

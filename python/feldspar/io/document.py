@@ -20,6 +20,13 @@ from feldspar.schema import Schema
 __all__ = ["Document", "document_text", "json_text", "line_list", "term_text"]
 
 
+# For files that are given to the wrong one.
+_READERS = {
+    "feldspar-dependency-network": "feldspar.DependencyNetwork.load",
+    "feldspar-markov-network": "feldspar.MarkovNetwork.load",
+}
+
+
 def document_text(
     format: str,
     version: int,
@@ -115,6 +122,8 @@ class Document:
     def _check_format(self, format: str, latest: int) -> None:
         if (found := self._content.get("format")) != format:
             problem = f'not a feldspar network: expected "format": "{format}", got {found!r}'
+            if isinstance(found, str) and found in _READERS:
+                problem = f"expected {format!r}, got {found!r}, which {_READERS[found]} reads"
             raise self.error("format", problem)
         version = self._content.get("version")
         if not _is_integer(version) or version < 1:

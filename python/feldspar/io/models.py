@@ -18,6 +18,7 @@ _READERS: dict[str, Callable[[Target], MarkovNetwork]] = {
     "mn": read_libra,
     "uai": read_uai,
 }
+_OTHER_READERS = {"dn": "feldspar.DependencyNetwork.load"}
 _WRITERS: dict[str, Callable[[MarkovNetwork, Target], None]] = {
     "json": write_native,
     "mn": write_libra,
@@ -56,7 +57,7 @@ def load_network(path: Target, *, format: str | None = None) -> MarkovNetwork:
     >>> network.weights.tolist()
     [0.5]
     """
-    return _READERS[format_of(path, format, _READERS)](path)
+    return _READERS[format_of(path, format, _READERS, _OTHER_READERS)](path)
 
 
 def save_network(network: MarkovNetwork, path: Target, *, format: str | None = None) -> None:
