@@ -319,3 +319,15 @@ def test_the_clock_tells_stages_apart() -> None:
     assert left is not None
     assert left <= 1.0
     assert Clock(1e-9).is_over
+
+
+@pytest.mark.parametrize("learner", [fs.DTL1(), fs.DTBLM()])
+def test_parameters_of_a_learner_that_was_left_out(learner: MarkovLearner) -> None:
+    with pytest.raises(
+        ValueError, match=r"dtsl__kappa: dtsl is None, .* set_params\(dtsl=\.\.\., dts"
+    ):
+        learner.set_params(dtsl__kappa=0.5)
+    learner.set_params(dtsl=fs.DTSL(), dtsl__kappa=0.5)
+    assert learner.set_params(dtsl__prior_sd=1.0).get_params()["dtsl__kappa"] == 0.5
+    with pytest.raises(ValueError, match="Invalid parameter 'nobody'"):
+        learner.set_params(nobody__kappa=0.5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -28,6 +28,19 @@ class DiscreteEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
         return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of a learner within this one by names such as ``dtsl__kappa``."""
+        own = {**self.get_params(deep=False), **params}
+        for key in params:
+            name, is_nested, _ = key.partition("__")
+            if is_nested and name in own and not hasattr(own[name], "set_params"):
+                raise ValueError(
+                    f"{key}: {name} is {own[name]!r}, which has no parameters; expected a learner "
+                    f"in its place: set_params({name}=..., {key}=...)"
+                )
+        super().set_params(**params)
+        return self
 
     def _check_width(self, X: object) -> None:
         """Refuse an array with another number of columns, in the words scikit-learn looks for."""
