@@ -52,7 +52,8 @@ class MarkovNetwork(ConditionalModel):
     weights : array of float64
     metadata : dict
     training_ : TrainingReport or None
-        How the weights were learned, where they were.
+        How the weights were learned, where they were; ``None`` in a network from a file:
+        ``metadata["training"]`` is what ``.json`` files keep of it.
 
     Schema, features and weights are read-only: other weights make another network.
 

@@ -366,6 +366,29 @@ def test_pickle(network: fs.MarkovNetwork) -> None:
     assert np.array_equal(loaded.score_samples(states), network.score_samples(states))
 
 
+def test_a_file_keeps_the_training_report_in_short(tmp_path: Path) -> None:
+    network = fs.learn_weights([[(0, 1)], [(0, 1), (1, 1)]], [[0, 0], [1, 1], [1, 0], [1, 1]])
+    network.save(tmp_path / "model.json")
+    loaded = fs.MarkovNetwork.load(tmp_path / "model.json")
+    assert network.training_ is not None
+    assert loaded.training_ is None
+    assert loaded.metadata["training"] == network.training_.to_dict()
+
+
+@pytest.mark.parametrize("suffix", ["mn", "uai"])
+def test_names_can_be_put_back(tmp_path: Path, suffix: str) -> None:
+    """Also where labels are the codes of other values."""
+    schema = fs.Schema([3, 2], names=["grade", "passed"], labels=[[1, 2, 0], [True, False]])
+    terms = [([("grade", {1, 0}), ("passed", True)], 0.5), ([("grade", 2)], -1.0)]
+    network = fs.MarkovNetwork.from_terms(schema, terms)
+    network.save(tmp_path / f"model.{suffix}")
+    nameless = fs.MarkovNetwork.load(tmp_path / f"model.{suffix}")
+    pairs = zip(nameless.features, nameless.weights, strict=True)
+    named = fs.MarkovNetwork.from_terms(schema, pairs)
+    states = every_state(schema)
+    np.testing.assert_allclose(named.score_samples(states), network.score_samples(states))
+
+
 def test_pickle_keeps_the_training_report() -> None:
     network = fs.learn_weights([[(0, 1)]], [[0], [1], [1]], n_jobs=1)
     assert pickle.loads(pickle.dumps(network)).training_ == network.training_
