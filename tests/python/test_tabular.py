@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -301,6 +302,25 @@ def test_any_label_survives_csv(tmp_path_factory, labels, data):
     path = tmp_path_factory.mktemp("labels") / "x.csv"
     write_table(table, path)
     assert read_table(path, schema=schema, header=True) == table
+
+
+@pytest.mark.parametrize("label", ["NA", "?", "", " nan "])
+def test_labels_spelled_like_gaps_are_not_written(tmp_path, label):
+    table = Table([[0], [1]], Schema([2], names=["answer"], labels=[["yes", label]]))
+    message = f"column 'answer': the label {label!r} would be read as a missing entry"
+    with pytest.raises(ValueError, match=re.escape(message) + ".*parquet"):
+        write_table(table, tmp_path / "x.csv")
+    assert list(tmp_path.iterdir()) == []
+    write_table(table, tmp_path / "x.parquet")
+    assert read_table(tmp_path / "x.parquet", schema=table.schema) == table
+    write_table(table[:1], tmp_path / "x.csv")  # no row has it
+
+
+def test_a_schema_tells_labels_from_gaps():
+    schema = Schema([2], names=["answer"], labels=[["yes", "NA"]])
+    table = csv("answer\nyes\nNA\n?\n", schema=schema)
+    assert table.to_numpy().ravel().tolist() == [0, 1, -1]
+    assert csv("answer,n\nyes,1\n,2\n", schema=schema, weights="n").has_missing
 
 
 def test_weights_are_not_dropped_silently(tmp_path):

@@ -53,6 +53,7 @@ def format_csv(table: Table, weights: str | None) -> str:
         _texts(table.codes[:, position].tolist(), labels)
         for position, labels in enumerate(table.schema.labels)
     ]
+    _refuse_marks(table)
     if weights is not None:
         if weights in names:
             raise ValueError(f"weights: {weights!r} is already the name of a variable")
@@ -83,6 +84,19 @@ def _texts(codes: list[int], labels: Labels) -> list[str]:
     # The code -1 finds the last text, the empty one.
     texts = [*map(str, labels), ""]
     return [texts[code] for code in codes]
+
+
+def _refuse_marks(table: Table) -> None:
+    """Raise if a value would be taken for a gap when the file is read again."""
+    for position, (name, labels) in enumerate(
+        zip(table.schema.names, table.schema.labels, strict=True)
+    ):
+        for code, label in enumerate(labels):
+            if str(label).strip() in MISSING_MARKS and (table.codes[:, position] == code).any():
+                raise ValueError(
+                    f"column {name!r}: the label {label!r} would be read as a missing entry; "
+                    "expected another label, or a file that ends in .parquet or .data"
+                )
 
 
 @dataclass(frozen=True)
@@ -248,6 +262,9 @@ def _encode_column(
     missing: frozenset[str],
 ) -> tuple[npt.NDArray[np.int32], Labels]:
     """Return the codes of a column and its labels; the labels are found if not given."""
+    if labels is not None:
+        # A label that is spelled like a gap is meant; only the empty text never is.
+        missing -= {text for label in labels for text in spellings(label) if text}
     distinct = set(values) - missing
     if labels is None:
         texts = _label_texts(cells, name, values, distinct)
@@ -261,7 +278,6 @@ def _encode_column(
         raise ValueError(
             f"{cells.place(row, name)}: unseen value {value!r}, expected {listing(labels)}"
         )
-    # Marks of missing entries come first: a label that is spelled like one cannot be meant.
     lookup.update(dict.fromkeys(missing, -1))
     return np.fromiter((lookup[v] for v in values), np.int32, count=len(values)), labels
 

@@ -101,7 +101,8 @@ def write_table(table: Table, path: Target, *, weights: str | None = None) -> No
     """Write a table to a file, completely or not at all.
 
     A name that ends in ``.data`` gets the codes, with the rows' weights in front if there are any;
-    ``.parquet`` goes through pyarrow; anything else is CSV with a header and labels.
+    ``.parquet`` goes through pyarrow; anything else is CSV with a header and labels. A label that
+    would be read back as a missing entry, such as ``NA``, is refused there.
     With ``.gz`` at the end the file is packed.
 
     Parameters
