@@ -442,7 +442,12 @@ def test_query_takes_rows(model: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [("--rows", "rain.csv", "--evidence", "rain=yes"), ("--map", "--method", "gibbs")]
+    "options",
+    [
+        ("--rows", "rain.csv", "--evidence", "rain=yes"),
+        ("--map", "--method", "gibbs"),
+        ("--weights", "n"),
+    ],
 )
 def test_query_refuses_options_that_contradict(model: str, options: tuple[str, ...]) -> None:
     result = run("query", model, *options)
@@ -696,3 +701,35 @@ def test_demo_without_matplotlib(small_demo: Path, monkeypatch: pytest.MonkeyPat
     assert "pip install 'feldspar[plot]'" in result.stderr
     assert not list(small_demo.glob("*.png"))
     assert Path(written["page"]).exists()
+
+
+# ---- weights ----
+
+
+@pytest.fixture
+def weighted(model: str, folder: Path) -> str:
+    """The rows of rain.csv, those with a gale twice, by weight."""
+    rows = RAIN.splitlines()
+    weights = ["n", *("2" if row.endswith("gale") else "1" for row in rows[1:])]
+    text = "".join(f"{row},{weight}\n" for row, weight in zip(rows, weights, strict=True))
+    (folder / "weighted.csv").write_text(text, "utf-8")
+    return "weighted.csv"
+
+
+def test_query_leaves_a_column_of_weights_out(model: str, weighted: str) -> None:
+    told = run_json("query", model, "--rows", weighted, "--weights", "n", "--target", "wind")
+    assert (
+        told["marginals"]
+        == run_json("query", model, "--rows", "rain.csv", "--target", "wind")["marginals"]
+    )
+
+
+def test_compare_weighs_rows(weighted: str) -> None:
+    parts = ["--valid", weighted, "--test", weighted]
+    options = ["--methods", "independent", "--weights", "n"]
+    found = run_json("compare", weighted, *parts, *options)
+    rows = fs.read_table(weighted, weights="n")
+    learner = fs.Independent().fit(rows, X_valid=rows)
+    assert found["n_variables"] == 2
+    assert found["contenders"][0]["pll"]["test"] == pytest.approx(learner.score(rows))
+    assert "--weights n: the data set digits has no" in failure("compare", "digits", *options)

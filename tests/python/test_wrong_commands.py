@@ -92,6 +92,40 @@ def test_a_read_only_folder_is_found_before_the_work(
     assert not list((folder / "closed").iterdir())
 
 
+COMMANDS_THAT_READ = {
+    "learn": "learn {} -o new.json",
+    "score": "score model.json {}",
+    "query": "query model.json --rows {}",
+    "compare": "compare {} --methods independent",
+    "convert": "convert network.json new.mn --data {}",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS_THAT_READ)
+def test_whether_there_is_a_header_can_be_said(folder: Path, command: str) -> None:
+    fs.DependencyNetwork(kappa=1.0).fit(ROWS, X_valid=ROWS).save("network.json")
+    (folder / "one.csv").write_text("yes,poor\n", "utf-8")
+    arguments = COMMANDS_THAT_READ[command].format("one.csv").split()
+    assert "if it holds data, pass header=False (to a command: --no-header)" in told(
+        *arguments, code=1
+    )
+    (folder / "four.csv").write_text("yes,poor\n" * 2 + "no,good\n" * 2, "utf-8")
+    arguments = COMMANDS_THAT_READ[command].format("four.csv").split()
+    assert CliRunner().invoke(cli, [*arguments, "--no-header"]).exit_code == 0
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_line_that_may_be_a_header_is_told_of(folder: Path) -> None:
+    (folder / "years.csv").write_text("2020,2021,2022\n" + "0,1,1\n1,1,0\n" * 9, "utf-8")
+    learn = ["learn", "years.csv", "-o", "new.json"]
+    result = CliRunner().invoke(cli, learn)
+    assert result.exit_code == 0
+    assert "Warning: years.csv: line 1 was read as an example" in result.stderr
+    result = CliRunner().invoke(cli, [*learn, "--header"])
+    assert result.stderr == ""
+    assert fs.MarkovNetwork.load("new.json").schema.names == ("2020", "2021", "2022")
+
+
 def test_unknown_methods_come_with_what_is_known(folder: Path) -> None:
     message = told("compare", "rows.csv", "--methods", "xyz", code=2)
     assert "there is no method 'xyz'; expected conjunctions, dtsl, l1" in message

@@ -17,10 +17,12 @@ from feldspar.cli.sources import (
     MODEL_SUFFIXES,
     FileTarget,
     complete_source,
+    header_flag,
     is_data_set,
     read_source,
 )
 from feldspar.datasets import load
+from feldspar.io.csv_text import Header
 from feldspar.missing import complete_rows, is_complete
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
@@ -62,6 +64,7 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
         help=f"{summaries}.",
     )
     @click.option("--weights", metavar="COLUMN", help="The column that holds the rows' weights.")
+    @header_flag
     @click.option("--seed", type=int, default=0, show_default=True, help="For what is random.")
     @click.option("--n-jobs", type=int, help="Threads. The result does not depend on it.")
     @common_flags
@@ -74,6 +77,7 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
         valid: str | None,
         method: str,
         weights: str | None,
+        header: Header,
         seed: int,
         n_jobs: int | None,
         **hyper_parameters: Any,  # whatever options the methods have
@@ -90,7 +94,7 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
         chosen = by_name[method]
         options = own_options(context, chosen, hyper_parameters)
         started = time.perf_counter()
-        task = Task(*_tables(train, valid, weights), seed, n_jobs)
+        task = Task(*_tables(train, valid, weights, header), seed, n_jobs)
         learned = chosen.learn(task, options)
         learned.network.metadata["learner"] = {
             "method": method,
@@ -122,14 +126,18 @@ def _is_given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def _tables(train: str, valid: str | None, weights: str | None) -> tuple[Table, Table | None]:
+def _tables(
+    train: str, valid: str | None, weights: str | None, header: Header
+) -> tuple[Table, Table | None]:
     if valid is None and weights is None and is_data_set(train):
         split = load(train)
         return split.train, split.valid
-    table = read_source(train, part="train", weights=weights)
+    table = read_source(train, part="train", weights=weights, header=header)
     if valid is None:
         return table, None
-    return table, read_source(valid, part="valid", schema=table.schema, weights=weights)
+    return table, read_source(
+        valid, part="valid", schema=table.schema, weights=weights, header=header
+    )
 
 
 def _plain(learned: Learned, task: Task, output: Path) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs, print_table
-from feldspar.cli.sources import complete_source, read_source
+from feldspar.cli.sources import complete_source, header_flag, read_source
 from feldspar.inference import Marginals, Method
+from feldspar.io.csv_text import Header
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
@@ -40,6 +41,12 @@ Example:
     help="Many rows of evidence instead: a file whose missing entries, or in each row the "
     "--target, are asked for.",
 )
+@click.option(
+    "--weights",
+    metavar="COLUMN",
+    help="The column of --rows that holds weights; they do not count.",
+)
+@header_flag
 @click.option("--target", multiple=True, help="A variable to tell of; may be repeated.  [all]")
 @click.option("--map", "most_probable", is_flag=True, help="The most probable state instead.")
 @click.option(
@@ -54,6 +61,8 @@ def query(
     model: Path,
     evidence: tuple[str, ...],
     rows: str | None,
+    weights: str | None,
+    header: Header,
     target: tuple[str, ...],
     most_probable: bool,
     method: Method | None,
@@ -65,9 +74,14 @@ def query(
         raise click.UsageError("--evidence and --rows: expected one of them")
     if most_probable and method is not None:
         raise click.UsageError(f"--map finds a state, --method {method} probabilities")
+    if weights is not None and rows is None:
+        raise click.UsageError("--weights names a column of --rows")
     network = MarkovNetwork.load(model)
     if rows is not None:
-        _query_rows(network, rows, target, most_probable, method or "auto", seed, n_jobs)
+        table = read_source(
+            rows, part="test", schema=network.schema, weights=weights, header=header
+        )
+        _query_rows(network, table, target, most_probable, method or "auto", seed, n_jobs)
         return
     known = parse_evidence(network.schema, evidence)
     names = [network.schema.names[_index(network.schema, name)] for name in target]
@@ -90,7 +104,7 @@ def query(
 
 def _query_rows(
     network: MarkovNetwork,
-    source: str,
+    table: Table,
     target: tuple[str, ...],
     most_probable: bool,
     method: Method,
@@ -99,7 +113,6 @@ def _query_rows(
 ) -> None:
     """Tell of every missing entry of many rows or, in each of them, of the targets."""
     schema = network.schema
-    table = read_source(source, part="test", schema=schema)
     if target:
         codes = table.to_numpy()
         wanted = [_index(schema, name) for name in target]
