@@ -733,3 +733,19 @@ def test_compare_weighs_rows(weighted: str) -> None:
     assert found["n_variables"] == 2
     assert found["contenders"][0]["pll"]["test"] == pytest.approx(learner.score(rows))
     assert "--weights n: the data set digits has no" in failure("compare", "digits", *options)
+
+
+# ---- gaps ----
+
+
+@pytest.mark.filterwarnings("always")
+def test_compare_scores_complete_rows_and_says_so(folder: Path) -> None:
+    (folder / "gaps.csv").write_text(RAIN + RAIN[10:] + "yes,?\n?,calm\n", "utf-8")
+    compare = ["compare", "gaps.csv", "--methods", "independent,dn2mn"]
+    shown = run(*compare)
+    assert shown.exit_code == 0, shown.output
+    assert "only complete rows are scored: 14 of 16 train, 2 of 2 valid" in shown.stdout
+    assert len(run_json(*compare)["contenders"]) == 2
+    (folder / "hollow.csv").write_text("rain,wind\nyes,?\n?,calm\n", "utf-8")
+    told = failure("compare", "rain.csv", "--test", "hollow.csv")
+    assert "rain.csv: the test rows: none of the 2 rows is complete" in told

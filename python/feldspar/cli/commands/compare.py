@@ -189,4 +189,7 @@ def _show(comparison: Comparison, report: Path | None) -> None:
         "compared by": f"mean PLL of the {data.judged_by} rows",
         "best": comparison.best.name,
     }
-    print_pairs(pairs | ({} if report is None else {"report": report}))
+    note = data.scored_note()
+    print_pairs(
+        pairs | ({"gaps": note} if note else {}) | ({} if report is None else {"report": report})
+    )
