@@ -246,6 +246,24 @@ def test_learn_refuses_validation_rows_with_new_values(folder: Path) -> None:
     assert "storm.csv, line 2" in message
 
 
+@pytest.mark.parametrize("method", ["conjunctions", "dtsl", "independent"])
+def test_learn_scores_the_rows_it_holds_out(folder: Path, method: str) -> None:
+    table = fs.datasets.make_survey(200, random_state=0)
+    fs.write_table(table, "survey.csv")
+    learn = ["learn", "survey.csv", "--method", method, "-o", "a.json", "--seed", "3"]
+    learn += ["--prior-sd", "1", "--prior-sd", "0.1"]
+    result = run_json(*learn)
+    held_out, _ = fs.read_table("survey.csv").split(0.1, 3)
+    network = fs.MarkovNetwork.load("a.json")
+    assert result["valid_pll"] == pytest.approx(network.score(held_out), abs=1e-9)
+    assert result["held_out"] is True
+    shown = run(*learn).stdout
+    assert f"{result['train_pll']:.6f} (of all rows, those held out included)" in shown
+    assert f"{result['valid_pll']:.6f} (of the rows held out)" in shown
+    by_valid = run_json(*learn, "--valid", "survey.csv")
+    assert by_valid["held_out"] is False
+
+
 @pytest.mark.filterwarnings("always")
 def test_learn_uses_rows_with_gaps_and_says_so(folder: Path) -> None:
     rows = "a,b\n" + "x,0\ny,1\nx,0\ny,1\n" * 5 + ",1\nx,\n"

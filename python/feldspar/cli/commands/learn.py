@@ -149,6 +149,7 @@ def _plain(learned: Learned, task: Task, output: Path) -> dict[str, Any]:
         "n_nonzero": int((network.weights != 0).sum()),
         "train_pll": _train_pll(network, task),
         "valid_pll": learned.valid_pll,
+        "held_out": task.valid is None and learned.valid_pll is not None,
         "best_params": learned.best_params,
         "status": None if report is None else report.status,
         "trials": learned.trials,
@@ -156,7 +157,7 @@ def _plain(learned: Learned, task: Task, output: Path) -> dict[str, Any]:
 
 
 def _train_pll(network: MarkovNetwork, task: Task) -> float | None:
-    """Return the score of the training rows that are complete, if any are."""
+    """Return the score of the rows given that are complete, if any are: also of those held out."""
     complete = is_complete(task.train)
     if not complete.any():
         return None
@@ -164,7 +165,6 @@ def _train_pll(network: MarkovNetwork, task: Task) -> float | None:
 
 
 def _show(result: dict[str, Any]) -> None:
-    train, valid = result["train_pll"], result["valid_pll"]
     scored = [t for t in result["trials"] if t["valid_pll"] is not None]
     if len(scored) > 1:
         columns = list(dict.fromkeys(name for trial in scored for name in trial))
@@ -178,11 +178,25 @@ def _show(result: dict[str, Any]) -> None:
             "model": result["model"],
             "features": f"{result['n_features']}, {result['n_nonzero']} with non-zero weight",
             "settings": ", ".join(_settings(result["best_params"])),
-            "train PLL": "no complete rows" if train is None else f"{train:.6f}",
-            "valid PLL": "no validation data" if valid is None else f"{valid:.6f}",
+            "train PLL": _train_text(result),
+            "valid PLL": _valid_text(result),
             "status": f"{result['status'] or 'done'} in {result['seconds']:.2f} s",
         }
     )
+
+
+def _train_text(result: dict[str, Any]) -> str:
+    if result["train_pll"] is None:
+        return "no complete rows"
+    covers = " (of all rows, those held out included)" if result["held_out"] else ""
+    return f"{result['train_pll']:.6f}{covers}"
+
+
+def _valid_text(result: dict[str, Any]) -> str:
+    if result["valid_pll"] is None:
+        return "no validation data"
+    covers = " (of the rows held out)" if result["held_out"] else ""
+    return f"{result['valid_pll']:.6f}{covers}"
 
 
 def _settings(params: dict[str, Any]) -> Iterator[str]:
