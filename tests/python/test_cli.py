@@ -767,3 +767,11 @@ def test_compare_scores_complete_rows_and_says_so(folder: Path) -> None:
     (folder / "hollow.csv").write_text("rain,wind\nyes,?\n?,calm\n", "utf-8")
     told = failure("compare", "rain.csv", "--test", "hollow.csv")
     assert "rain.csv: the test rows: none of the 2 rows is complete" in told
+
+
+def test_score_of_rows_with_gaps_says_what_a_command_can_do(model: str, folder: Path) -> None:
+    (folder / "gaps.csv").write_text("rain,wind\nyes,gale\nyes,?\n", "utf-8")
+    told = failure("score", model, "gaps.csv")
+    assert "gaps.csv: missing values in 1 column (wind), first in row 1" in told
+    assert "leave out those with gaps" in told
+    assert f"`feldspar query {model} --rows gaps.csv --map` tells" in told

@@ -12,10 +12,12 @@ from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs
 from feldspar.cli.sources import complete_source, header_flag, read_source
 from feldspar.evaluation import Score, pseudo_log_likelihood
+from feldspar.features import refuse_missing
 from feldspar.inference import Method
 from feldspar.io.csv_text import Header
 from feldspar.io.dependency_models import load_model
 from feldspar.network import MarkovNetwork
+from feldspar.table import Table
 
 _EPILOG = """\b
 Example:
@@ -80,6 +82,7 @@ def score(
             "`feldspar convert` makes a Markov network of it"
         )
     table = read_source(data, part="test", schema=network.schema, weights=weights, header=header)
+    _refuse_gaps(table, model, data)
     pll = pseudo_log_likelihood(network, table, n_jobs=n_jobs)
     scores = {"PLL": pll}
     plain = _plain(pll)
@@ -101,6 +104,14 @@ def score(
             "ncmll": found.normalized,
         }
     emit(plain, lambda: _show(scores))
+
+
+def _refuse_gaps(table: Table, model: Path, data: str) -> None:
+    answer = f"`feldspar query {model} --rows {data} --map` tells what is most probable there"
+    try:
+        refuse_missing(table, hint=f"leave out those with gaps; {answer}")
+    except ValueError as error:
+        raise ValueError(f"{data}: {error}") from error
 
 
 def _plain(score: Score) -> dict[str, Any]:
