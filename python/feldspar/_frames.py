@@ -72,6 +72,17 @@ def take_weights(columns: dict[str, Column], name: str | None, n_rows: int) -> W
     return check_weights(columns.pop(name).to_numpy(), n_rows, f"weights column {name!r}")
 
 
+def split_weights(X: object, name: str) -> tuple[Any, Weights]:
+    """Return a data frame without its column of weights, and what that column holds."""
+    frame = as_frame(X) if is_frame(X) else None
+    if frame is None:
+        raise TypeError(f"weights: an array has no names of columns, got {name!r}")
+    columns = columns_of(frame)
+    weights = take_weights(columns, name, frame.shape[0])
+    assert weights is not None
+    return frame.select([column.name for column in columns.values()]).to_native(), weights
+
+
 def encode_frame(columns: dict[str, Column]) -> tuple[list[Codes], Schema]:
     """Return the codes of each column and the schema that they define."""
     encoded = [encode(name, column) for name, column in columns.items()]

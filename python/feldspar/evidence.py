@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from feldspar.schema import Label, Schema
+from feldspar.schema import Label, Schema, listing
 from feldspar.table import Table
 
 # A value that is known, or how likely an observation is under each of the values.
@@ -131,8 +131,15 @@ def partial_rows(schema: Schema, X: object) -> Table:
     [[-1, 2], [-1, 0]]
     """
     columns = _columns(X)
-    if columns is None or not columns < set(schema.names):
+    if columns is None or columns == set(schema.names):
         return Table.of(X, schema=schema)
+    unexpected = sorted(columns.difference(schema.names))
+    if unexpected:
+        kind = "table" if isinstance(X, Table) else "data frame"
+        raise ValueError(
+            f"the {kind} has unexpected {listing(unexpected)}; expected columns among "
+            f"{listing(schema.names)}"
+        )
     present = [v for v, name in enumerate(schema.names) if name in columns]
     table = Table.of(X, schema=schema.select(present))
     codes = np.full((len(table), len(schema)), UNKNOWN, dtype=np.int32)

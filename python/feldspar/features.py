@@ -24,6 +24,7 @@ ALWAYS_TRUE, NEVER_TRUE = -1, -2
 
 # The core counts iterations and lengths in 32 bits.
 _LARGEST_INTEGER = 2**31 - 1
+_FILL_GAPS = "impute fills gaps"
 
 # A test as users write it: variable by name or index, value by label or code, or a set of values.
 Test: TypeAlias = tuple["str | int", "Label | set[Any] | frozenset[Any]"]
@@ -296,21 +297,22 @@ class FeatureSet(Sequence[Feature]):
 
 
 def core_dataset(table: Table) -> _core.Dataset:
-    """Return the compiled data set of a table without missing entries."""
+    """Return the compiled data set of a table; missing entries are refused by name."""
     return _core.Dataset.merge(
         list(table.schema.cardinalities),
-        core_codes(table),
+        # What fills gaps is a network, which there may not be yet.
+        core_codes(table, hint="leave out those with gaps"),
         np.ascontiguousarray(table.weights, dtype=np.float64) if table.has_weights else None,
     )
 
 
-def core_codes(table: Table) -> npt.NDArray[np.int32]:
+def core_codes(table: Table, *, hint: str = _FILL_GAPS) -> npt.NDArray[np.int32]:
     """Return a table's codes for the core; missing entries are refused by name."""
-    refuse_missing(table)
+    refuse_missing(table, hint=hint)
     return table.codes.astype(np.int32)
 
 
-def refuse_missing(table: Table) -> None:
+def refuse_missing(table: Table, *, hint: str = _FILL_GAPS) -> None:
     """Raise ``ValueError`` where entries are missing, naming the first and the columns."""
     if not table.has_missing:
         return
@@ -321,7 +323,7 @@ def refuse_missing(table: Table) -> None:
     raise ValueError(
         f"missing values in {len(columns)} {noun} ({', '.join(columns[:5])}"
         f"{', ...' if len(columns) > 5 else ''}), first in row {row}, "
-        f"column {table.schema.names[column]!r}; expected complete rows (impute fills gaps)"
+        f"column {table.schema.names[column]!r}; expected complete rows ({hint})"
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
+from feldspar._random import RandomState, generator
 from feldspar.features import FeatureSet, core_dataset
 from feldspar.schema import listing
 from feldspar.table import Table
@@ -25,6 +26,7 @@ __all__ = [
     "MissingValuesWarning",
     "complete_rows",
     "gaps",
+    "hold_out",
     "is_complete",
     "known_terms",
     "pseudo_likelihood",
@@ -49,7 +51,7 @@ def is_complete(table: Table) -> npt.NDArray[np.bool_]:
     return complete
 
 
-def complete_rows(table: Table, name: str = "X") -> Table:
+def complete_rows(table: Table, name: str = "X", wanted: str = "to learn from") -> Table:
     """Return the rows without gaps; refuse a table that has none."""
     if not table.has_missing:
         return table
@@ -57,9 +59,28 @@ def complete_rows(table: Table, name: str = "X") -> Table:
     if not complete.any():
         raise ValueError(
             f"{name}: none of the {len(table)} rows is complete; {gaps(table)}; expected complete "
-            "rows to learn from: leave columns with many gaps out"
+            f"rows {wanted}: leave columns with many gaps out"
         )
     return table[complete]
+
+
+def hold_out(
+    table: Table, fraction: float, random_state: RandomState, name: str = "X"
+) -> tuple[Table, Table]:
+    """Return a part of the complete rows, to choose by, and all other rows."""
+    complete = complete_rows(table, name)
+    if complete is table:
+        return table.split(fraction, random_state)
+    if len(complete) < 2:
+        raise ValueError(
+            f"{name} has {gaps(table)}; a single row is complete, too few to hold some out; "
+            "expected more, validation rows, or one value for each parameter"
+        )
+    rows = np.flatnonzero(is_complete(table))
+    size = max(round(fraction * len(rows)), 1)
+    held_out = np.zeros(len(table), dtype=bool)
+    held_out[generator(random_state).permutation(rows)[:size]] = True
+    return table[held_out], table[~held_out]
 
 
 def known_terms(table: Table, features: FeatureSet) -> npt.NDArray[np.bool_]:

@@ -20,6 +20,7 @@ def discretize(
     bins: int = 4,
     strategy: Strategy = "quantile",
     columns: Sequence[str | int] | None = None,
+    weights: str | None = None,
 ) -> Table: ...
 
 
@@ -32,6 +33,7 @@ def discretize(
     bins: int = 4,
     strategy: Strategy = "quantile",
     columns: Sequence[str | int] | None = None,
+    weights: str | None = None,
 ) -> tuple[Table, ...]: ...
 
 
@@ -41,6 +43,7 @@ def discretize(
     bins: int = 4,
     strategy: Strategy = "quantile",
     columns: Sequence[str | int] | None = None,
+    weights: str | None = None,
 ) -> Table | tuple[Table, ...]:
     """Cut continuous columns into intervals that are found on the training data.
 
@@ -53,6 +56,9 @@ def discretize(
         last interval.
     bins, strategy, columns
         As in :class:`feldspar.transformers.Discretizer`.
+    weights : str, optional
+        The column of each data frame that holds the rows' weights: it becomes no variable, and has
+        no say in where the cuts are.
 
     Returns
     -------
@@ -67,7 +73,9 @@ def discretize(
     """
     from feldspar.transformers import Discretizer
 
-    return _apply(Discretizer(bins=bins, strategy=strategy, columns=columns), train, others)
+    return _apply(
+        Discretizer(bins=bins, strategy=strategy, columns=columns), weights, (train, *others)
+    )
 
 
 @overload
@@ -76,6 +84,7 @@ def binarize(
     *,
     threshold: Threshold = "median",
     columns: Sequence[str | int] | None = None,
+    weights: str | None = None,
 ) -> Table: ...
 
 
@@ -87,6 +96,7 @@ def binarize(
     *others: object,
     threshold: Threshold = "median",
     columns: Sequence[str | int] | None = None,
+    weights: str | None = None,
 ) -> tuple[Table, ...]: ...
 
 
@@ -95,6 +105,7 @@ def binarize(
     *others: object,
     threshold: Threshold = "median",
     columns: Sequence[str | int] | None = None,
+    weights: str | None = None,
 ) -> Table | tuple[Table, ...]:
     """Turn numeric columns into binary ones: below the threshold, or not.
 
@@ -106,6 +117,9 @@ def binarize(
         More data with the same columns.
     threshold, columns
         As in :class:`feldspar.transformers.Binarizer`.
+    weights : str, optional
+        The column of each data frame that holds the rows' weights: it becomes no variable, and has
+        no say in where the cuts are.
 
     Returns
     -------
@@ -120,15 +134,23 @@ def binarize(
     """
     from feldspar.transformers import Binarizer
 
-    return _apply(Binarizer(threshold=threshold, columns=columns), train, others)
+    return _apply(Binarizer(threshold=threshold, columns=columns), weights, (train, *others))
 
 
 def _apply(
-    transformer: Binarizer | Discretizer, train: object, others: tuple[object, ...]
+    transformer: Binarizer | Discretizer, weights: str | None, data: tuple[object, ...]
 ) -> Table | tuple[Table, ...]:
-    transformer.fit(train)
-    tables = tuple(transformer.transform(X) for X in (train, *others))
-    return tables if others else tables[0]
+    if weights is None:
+        transformer.fit(data[0])
+        tables = tuple(transformer.transform(X) for X in data)
+    else:
+        from feldspar._frames import split_weights
+
+        parts = [split_weights(X, weights) for X in data]
+        transformer.fit(parts[0][0])
+        cut = [(transformer.transform(frame), own) for frame, own in parts]
+        tables = tuple(Table(table.codes, table.schema, own) for table, own in cut)
+    return tables if len(data) > 1 else tables[0]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from feldspar._random import RandomState
 from feldspar.conditionals import check_weight_left
 from feldspar.features import Conjunction, FeatureSet
-from feldspar.missing import complete_rows
+from feldspar.missing import complete_rows, hold_out
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
 from feldspar.weights import OnInterrupt, learn_weight_path, listed, table_and_features
@@ -97,7 +97,7 @@ def tune_weights(
         The rows to learn from.
     X_valid : table, frame or array, optional
         The rows to choose by, read with the schema of the training data. If there is a choice to
-        make and they are left out, a tenth of ``X`` is held out.
+        make and they are left out, a tenth of the complete rows of ``X`` is held out.
     prior_sd, l1 : number or sequence
         The penalties to try.
     sample_weight : array of float, optional
@@ -123,7 +123,7 @@ def tune_weights(
     train, feature_set = table_and_features(features, X, sample_weight)
     valid = None if X_valid is None else Table.of(X_valid, schema=train.schema)
     if valid is None and len(grid) > 1:
-        valid, train = train.split(_HELD_OUT, random_state)
+        valid, train = hold_out(train, _HELD_OUT, random_state)
     if valid is not None:
         check_weight_left("the validation data", valid)
         valid = complete_rows(valid, "the validation data")

@@ -246,6 +246,24 @@ def test_learn_refuses_validation_rows_with_new_values(folder: Path) -> None:
     assert "storm.csv, line 2" in message
 
 
+@pytest.mark.parametrize("method", ["conjunctions", "dtsl", "independent"])
+def test_learn_scores_the_rows_it_holds_out(folder: Path, method: str) -> None:
+    table = fs.datasets.make_survey(200, random_state=0)
+    fs.write_table(table, "survey.csv")
+    learn = ["learn", "survey.csv", "--method", method, "-o", "a.json", "--seed", "3"]
+    learn += ["--prior-sd", "1", "--prior-sd", "0.1"]
+    result = run_json(*learn)
+    held_out, _ = fs.read_table("survey.csv").split(0.1, 3)
+    network = fs.MarkovNetwork.load("a.json")
+    assert result["valid_pll"] == pytest.approx(network.score(held_out), abs=1e-9)
+    assert result["held_out"] is True
+    shown = run(*learn).stdout
+    assert f"{result['train_pll']:.6f} (of all rows, those held out included)" in shown
+    assert f"{result['valid_pll']:.6f} (of the rows held out)" in shown
+    by_valid = run_json(*learn, "--valid", "survey.csv")
+    assert by_valid["held_out"] is False
+
+
 @pytest.mark.filterwarnings("always")
 def test_learn_uses_rows_with_gaps_and_says_so(folder: Path) -> None:
     rows = "a,b\n" + "x,0\ny,1\nx,0\ny,1\n" * 5 + ",1\nx,\n"
@@ -442,7 +460,12 @@ def test_query_takes_rows(model: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [("--rows", "rain.csv", "--evidence", "rain=yes"), ("--map", "--method", "gibbs")]
+    "options",
+    [
+        ("--rows", "rain.csv", "--evidence", "rain=yes"),
+        ("--map", "--method", "gibbs"),
+        ("--weights", "n"),
+    ],
 )
 def test_query_refuses_options_that_contradict(model: str, options: tuple[str, ...]) -> None:
     result = run("query", model, *options)
@@ -696,3 +719,59 @@ def test_demo_without_matplotlib(small_demo: Path, monkeypatch: pytest.MonkeyPat
     assert "pip install 'feldspar[plot]'" in result.stderr
     assert not list(small_demo.glob("*.png"))
     assert Path(written["page"]).exists()
+
+
+# ---- weights ----
+
+
+@pytest.fixture
+def weighted(model: str, folder: Path) -> str:
+    """The rows of rain.csv, those with a gale twice, by weight."""
+    rows = RAIN.splitlines()
+    weights = ["n", *("2" if row.endswith("gale") else "1" for row in rows[1:])]
+    text = "".join(f"{row},{weight}\n" for row, weight in zip(rows, weights, strict=True))
+    (folder / "weighted.csv").write_text(text, "utf-8")
+    return "weighted.csv"
+
+
+def test_query_leaves_a_column_of_weights_out(model: str, weighted: str) -> None:
+    told = run_json("query", model, "--rows", weighted, "--weights", "n", "--target", "wind")
+    assert (
+        told["marginals"]
+        == run_json("query", model, "--rows", "rain.csv", "--target", "wind")["marginals"]
+    )
+
+
+def test_compare_weighs_rows(weighted: str) -> None:
+    parts = ["--valid", weighted, "--test", weighted]
+    options = ["--methods", "independent", "--weights", "n"]
+    found = run_json("compare", weighted, *parts, *options)
+    rows = fs.read_table(weighted, weights="n")
+    learner = fs.Independent().fit(rows, X_valid=rows)
+    assert found["n_variables"] == 2
+    assert found["contenders"][0]["pll"]["test"] == pytest.approx(learner.score(rows))
+    assert "--weights n: the data set digits has no" in failure("compare", "digits", *options)
+
+
+# ---- gaps ----
+
+
+@pytest.mark.filterwarnings("always")
+def test_compare_scores_complete_rows_and_says_so(folder: Path) -> None:
+    (folder / "gaps.csv").write_text(RAIN + RAIN[10:] + "yes,?\n?,calm\n", "utf-8")
+    compare = ["compare", "gaps.csv", "--methods", "independent,dn2mn"]
+    shown = run(*compare)
+    assert shown.exit_code == 0, shown.output
+    assert "only complete rows are scored: 14 of 16 train, 2 of 2 valid" in shown.stdout
+    assert len(run_json(*compare)["contenders"]) == 2
+    (folder / "hollow.csv").write_text("rain,wind\nyes,?\n?,calm\n", "utf-8")
+    told = failure("compare", "rain.csv", "--test", "hollow.csv")
+    assert "rain.csv: the test rows: none of the 2 rows is complete" in told
+
+
+def test_score_of_rows_with_gaps_says_what_a_command_can_do(model: str, folder: Path) -> None:
+    (folder / "gaps.csv").write_text("rain,wind\nyes,gale\nyes,?\n", "utf-8")
+    told = failure("score", model, "gaps.csv")
+    assert "gaps.csv: missing values in 1 column (wind), first in row 1" in told
+    assert "leave out those with gaps" in told
+    assert f"`feldspar query {model} --rows gaps.csv --map` tells" in told

@@ -79,6 +79,7 @@ def test_what_a_fit_leaves(learner: MarkovLearner) -> None:
     final = [row for row in weights if "learner" not in row]
     scores = [row["valid_pll"] for row in final if row.get("status") != "skipped"]
     assert fitted.score(valid) == pytest.approx(max(scores), abs=1e-12)
+    assert fitted.valid_pll_ == fitted.score(valid)
     assert {"prior_sd"} <= set(fitted.best_params_)
     for row in fitted.trials_:
         assert row["seconds"] >= 0
@@ -198,6 +199,7 @@ def test_one_row_cannot_be_held_out() -> None:
 
 def test_without_a_choice_all_rows_are_used() -> None:
     learner = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=1.0).fit(TRAIN)
+    assert learner.valid_pll_ is None
     assert all(row["valid_pll"] is None for row in learner.trials_)
     by_hand = fs.learn_weights(learner.network_.features, TRAIN, prior_sd=1.0, tolerance=1e-5)
     np.testing.assert_array_equal(learner.network_.weights, by_hand.weights)

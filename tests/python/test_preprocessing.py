@@ -19,6 +19,9 @@ from feldspar._cuts import STRATEGIES, interval_labels, interval_of, kmeans_cuts
 from feldspar.preprocessing import Binarizer, Discretizer, binarize, discretize
 from feldspar.table import Table
 
+WEIGHTED = pd.DataFrame(
+    {"height": [1.5, 1.6, 1.7, 1.8], "sport": [0, 1, 1, 0], "n": [0.5, 2.5, 1.0, 3.0]}
+)
 EIGHTHS = (np.arange(8) / 8)[:, None]
 
 
@@ -256,3 +259,28 @@ def test_scikit_learns_checks(transformer):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_estimator(transformer, on_skip=None)
+
+
+# --- weights ---
+
+
+@pytest.mark.parametrize("cut", [discretize, binarize])
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_a_column_of_weights_is_not_cut(cut, kind):
+    frame = kind(WEIGHTED.to_dict("list"))
+    train, test = cut(frame, frame[:2], weights="n")
+    assert train.schema.names == ("height", "sport")
+    assert train.weights.tolist() == [0.5, 2.5, 1.0, 3.0]
+    assert test.weights.tolist() == [0.5, 2.5]
+    alone = cut(WEIGHTED.drop(columns="n"))
+    assert alone.schema == train.schema
+    assert alone.to_numpy().tolist() == train.to_numpy().tolist()
+
+
+def test_weights_must_be_a_column():
+    with pytest.raises(ValueError, match="weights: no column is called 'm'; got height, sport, n"):
+        discretize(WEIGHTED, weights="m")
+    with pytest.raises(ValueError, match="weights: no column is called 'n'; got height, sport"):
+        discretize(WEIGHTED, WEIGHTED.drop(columns="n"), weights="n")
+    with pytest.raises(TypeError, match="weights: an array has no names of columns, got 'n'"):
+        discretize(EIGHTHS, weights="n")

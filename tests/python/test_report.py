@@ -109,6 +109,64 @@ def test_without_validation_rows_all_tune_by_the_same(table: fs.Table) -> None:
         ComparisonData.of("x", table[:1])
 
 
+def with_gaps(table: fs.Table) -> fs.Table:
+    codes = table.to_numpy()
+    codes[::4, 1] = -1
+    return fs.Table(codes, table.schema)
+
+
+@pytest.mark.filterwarnings("ignore::feldspar.missing.MissingValuesWarning")
+def test_complete_rows_are_scored(table: fs.Table) -> None:
+    learners = {"alone": fs.Independent(prior_sd=1.0), "pairs": fs.L1Neighborhood(C=0.1)}
+    test = with_gaps(table[300:])
+    found = compare_learners(learners, with_gaps(table[:300]), X_test=test)
+    complete = test[(test.codes >= 0).all(axis=1)]
+    for one in found.contenders:
+        assert one.pll["test"].mean == pytest.approx(one.network.score(complete))
+    assert found.behind_best(found.best)[0] == 0
+    assert found.data.scored_note() == (
+        "only complete rows are scored: 203 of 278 train, 22 of 22 valid, 75 of 100 test"
+    )
+    assert found.to_dict()["scored_rows"] == {"train": 203, "valid": 22, "test": 75}
+    assert "Only complete rows are scored: 203 of 278 train" in comparison_page(found)
+
+
+def test_rows_that_cannot_be_scored_are_found_before_the_work(table: fs.Table) -> None:
+    codes = table.to_numpy()
+    codes[:, 2] = -1
+    hollow = fs.Table(codes, table.schema)
+    expected = "we: the test rows: none of the 400 rows is complete; .* snow .400.; .* to score"
+    with pytest.raises(ValueError, match=expected):
+        ComparisonData.of("we", table, None, hollow)
+    with pytest.raises(ValueError, match="we: none of the 400 rows is complete"):
+        ComparisonData.of("we", hollow)
+
+
+def test_complete_rows_are_tuned_by_where_some_are_held_out(table: fs.Table) -> None:
+    data = ComparisonData.of("x", with_gaps(table), seed=3)
+    assert (len(data.train), len(data.valid)) == (370, 30)
+    assert not data.valid.has_missing
+
+
+def test_ctrl_c_ends_the_comparison(table: fs.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    from feldspar.learners._search import Search
+
+    take, taken = Search._take, []
+
+    def interrupted(self: Search, contender: object) -> None:
+        take(self, contender)
+        taken.append(contender)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Search, "_take", interrupted)
+    learner = fs.Independent(prior_sd=[1.0, 0.1])
+    with pytest.raises(KeyboardInterrupt):
+        compare_learners({"first": learner, "second": learner}, table)
+    assert len(taken) == 1
+    assert learner.on_interrupt == "return"
+    assert not hasattr(learner, "network_")
+
+
 def test_plain_values_are_json(comparison: Comparison) -> None:
     import json
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -127,8 +128,13 @@ def test_csv_with_quotes():
         ("a,b\na,c\n", None),  # a occurs again: data
         ("yes,yes\nno,yes\n", None),  # yes occurs again, and names would differ
         ("a,?\nb,c\n", None),  # a missing entry is no name
-        ("x,3\n1,1\n", None),  # nor is a number
+        ("no,3\nyes,3\n", None),  # nor is a number
         ("0,1,2\n1,0,1\n0,0,1\n", ("0", "1", "2")),  # pandas, without names
+        ("1,2,3,4\n0,1,1,0\n1,0,1,0\n0,0,0,1\n", ("1", "2", "3", "4")),  # counted from 1
+        ("1,2,3\n1,2,3\n0,0,0\n", None),
+        ("1,2\n1,0\n", None),  # two numbers in order may be chance
+        ("sex,2020,2021\n0,1,1\n1,1,0\n", ("sex", "2020", "2021")),  # sex: no number, as below
+        ("sex,2020,2021\nm,1,1\nf,1,2021\n", None),
         ("0,1,2\n0,1,2\n", None),  # 2 occurs again: data
         ("a,b\n0,1\n", ("a", "b")),
         ("a\tb\n0\t1\n", ("a", "b")),
@@ -146,6 +152,38 @@ def test_header_can_be_said():
     assert csv("1,2\n1,0\n", header=True).schema.names == ("1", "2")
     with pytest.raises(ValueError, match="header: expected True, False or 'auto', got 'yes'"):
         csv("1,2\n", header="yes")
+
+
+def test_a_column_of_weights_has_a_name():
+    assert csv("yes,n\nyes,1\nno,2\n", weights="n").schema.names == ("yes",)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("yes,b\nyes,1\nno,0\n", "'b' in column 2 stands above numbers only"),
+        ("x,3\n1,1\n", "'x' in column 1 stands above numbers only"),
+        ("2020,2021,2022\n0,1,1\n1,1,0\n1,0,0\n", "3 of its 3 values occur nowhere else"),
+        ("age,size,?\nold,1\xbd,b\nyoung,2,c\nold,2,b\n", "2 of its 3 values occur nowhere else"),
+    ],
+)
+def test_a_line_that_may_be_a_header_earns_a_warning(text, why):
+    told = f"line 1 was read as an example, not as a header, but {why}"
+    with pytest.warns(UserWarning, match=f"{told}.*header=True.*header=False") as caught:
+        table = csv(text)
+    assert len(table) == text.count("\n")
+    assert caught[0].filename == __file__
+    csv(text, header=False)
+    assert len(csv(text, header=True)) == text.count("\n") - 1
+
+
+@pytest.mark.parametrize("name", ["nltcs", "kdd", "plants"])
+def test_codes_without_a_header_are_no_header(benchmark, name):
+    codes = benchmark(name).train.to_numpy()
+    for start in range(0, 2000, 20):
+        rows = codes[start : start + 20]
+        text = "".join(",".join(map(str, row)) + "\n" for row in rows.tolist())
+        assert len(csv(text)) == len(rows)
 
 
 def test_whole_numbers_beside_gaps():
@@ -303,6 +341,25 @@ def test_any_label_survives_csv(tmp_path_factory, labels, data):
     path = tmp_path_factory.mktemp("labels") / "x.csv"
     write_table(table, path)
     assert read_table(path, schema=schema, header=True) == table
+
+
+@pytest.mark.parametrize("label", ["NA", "?", "", " nan "])
+def test_labels_spelled_like_gaps_are_not_written(tmp_path, label):
+    table = Table([[0], [1]], Schema([2], names=["answer"], labels=[["yes", label]]))
+    message = f"column 'answer': the label {label!r} would be read as a missing entry"
+    with pytest.raises(ValueError, match=re.escape(message) + ".*parquet"):
+        write_table(table, tmp_path / "x.csv")
+    assert list(tmp_path.iterdir()) == []
+    write_table(table, tmp_path / "x.parquet")
+    assert read_table(tmp_path / "x.parquet", schema=table.schema) == table
+    write_table(table[:1], tmp_path / "x.csv")  # no row has it
+
+
+def test_a_schema_tells_labels_from_gaps():
+    schema = Schema([2], names=["answer"], labels=[["yes", "NA"]])
+    table = csv("answer\nyes\nNA\n?\n", schema=schema)
+    assert table.to_numpy().ravel().tolist() == [0, 1, -1]
+    assert csv("answer,n\nyes,1\n,2\n", schema=schema, weights="n").has_missing
 
 
 def test_weights_are_not_dropped_silently(tmp_path):

@@ -51,6 +51,16 @@ def test_all_combinations_are_tried_in_order() -> None:
     assert tuned.trials[2].n_features < tuned.trials[0].n_features == len(FEATURES)
 
 
+@pytest.mark.filterwarnings("ignore::feldspar.missing.MissingValuesWarning")
+def test_complete_rows_are_held_out() -> None:
+    codes = np.random.RandomState(0).randint(2, size=(100, 2))
+    codes[2:, 1] = -1
+    table = fs.Table.from_array(codes)
+    features = fs.FeatureSet.conjunctions(table[:2], order=1)
+    tuned = tune_weights(features, table, prior_sd=[1.0, 0.1])
+    assert all(trial.valid_pll is not None for trial in tuned.trials)
+
+
 def test_without_validation_data_a_tenth_is_held_out() -> None:
     tuned = tune_weights(FEATURES, X, prior_sd=[1.0, 0.1], random_state=5)
     valid, train = fs.Table.of(X).split(0.1, 5)

@@ -44,6 +44,59 @@ def test_evidence_may_be_repeated_but_not_contradict(folder: Path, command: str)
     assert CliRunner().invoke(cli, [*command.split(), *both]).exit_code == 0
 
 
+@pytest.fixture
+def odd_names(folder: Path) -> fs.Schema:
+    """The schema of odd.json, whose names and labels hold commas and equals signs."""
+    names = ["dep", "a,b", "x=y", "dep, later"]
+    labels = [["nein", "ja, stark", "[1.5, 2)"], ["u", "v"], ["1=2", "u,v"], [0, 1]]
+    schema = fs.Schema([3, 2, 2, 2], names=names, labels=labels)
+    fs.MarkovNetwork.from_terms(schema, []).save("odd.json")
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("texts", "known"),
+    [
+        (["dep=ja, stark"], {"dep": "ja, stark"}),
+        (["dep=[1.5, 2)"], {"dep": "[1.5, 2)"}),
+        (["dep=ja, stark,a,b=v"], {"dep": "ja, stark", "a,b": "v"}),
+        (["a,b=u, x=y = 1=2 ,dep=nein"], {"a,b": "u", "x=y": "1=2", "dep": "nein"}),
+        (["x=y=u,v", "dep, later=1"], {"x=y": "u,v", "dep, later": 1}),
+        (["dep, later=1,dep=nein"], {"dep, later": 1, "dep": "nein"}),
+        (["0=ja, stark,3=1"], {"dep": "ja, stark", "dep, later": 1}),
+        (["dep=nein,,a,b=v,"], {"dep": "nein", "a,b": "v"}),
+    ],
+)
+def test_evidence_may_hold_commas_and_equals_signs(
+    odd_names: fs.Schema, texts: list[str], known: dict[str, Any]
+) -> None:
+    evidence = [part for text in texts for part in ("--evidence", text)]
+    result = CliRunner().invoke(cli, ["query", "odd.json", *evidence, "--map", "--json"])
+    assert result.exit_code == 0, result.output
+    state = json.loads(result.stdout)["state"]
+    assert {name: state[name] for name in known} == known
+    sample = ["sample", "odd.json", "5", "-o", "new.csv", *evidence]
+    assert CliRunner().invoke(cli, sample).exit_code == 0
+    rows = fs.read_table("new.csv", schema=odd_names)
+    for name, value in known.items():
+        codes = rows.to_numpy()[:, odd_names.index(name)]
+        assert (codes == odd_names.code(name, value)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("smoker=yes,healt=good", 1, "no variable is called 'healt'; did you mean health?"),
+        ("smoker=yes,good", 2, "expected NAME=VALUE, got 'good'"),
+        ("smoker", 2, "expected NAME=VALUE, got 'smoker'"),
+        ("smoker=yes, often", 2, "expected NAME=VALUE, got 'often'"),
+        ("smoker=often, too", 1, "variable 'smoker' has no value 'often, too'"),
+    ],
+)
+def test_what_is_no_evidence_is_named(folder: Path, text: str, code: int, message: str) -> None:
+    assert message in told("query", "model.json", "--evidence", text, code=code)
+
+
 @pytest.mark.parametrize("text", ["true", "True", "TRUE"])
 def test_truth_values_are_known_by_their_spellings(folder: Path, text: str) -> None:
     (folder / "days.csv").write_text("rain,wind\ntrue,1\nfalse,0\ntrue,1\n", "utf-8")
@@ -90,6 +143,40 @@ def test_a_read_only_folder_is_found_before_the_work(
     message = told(*command.split(), code=2)
     assert "the folder closed may not be written to" in message or "'closed' is not wri" in message
     assert not list((folder / "closed").iterdir())
+
+
+COMMANDS_THAT_READ = {
+    "learn": "learn {} -o new.json",
+    "score": "score model.json {}",
+    "query": "query model.json --rows {}",
+    "compare": "compare {} --methods independent",
+    "convert": "convert network.json new.mn --data {}",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS_THAT_READ)
+def test_whether_there_is_a_header_can_be_said(folder: Path, command: str) -> None:
+    fs.DependencyNetwork(kappa=1.0).fit(ROWS, X_valid=ROWS).save("network.json")
+    (folder / "one.csv").write_text("yes,poor\n", "utf-8")
+    arguments = COMMANDS_THAT_READ[command].format("one.csv").split()
+    assert "if it holds data, pass header=False (to a command: --no-header)" in told(
+        *arguments, code=1
+    )
+    (folder / "four.csv").write_text("yes,poor\n" * 2 + "no,good\n" * 2, "utf-8")
+    arguments = COMMANDS_THAT_READ[command].format("four.csv").split()
+    assert CliRunner().invoke(cli, [*arguments, "--no-header"]).exit_code == 0
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_line_that_may_be_a_header_is_told_of(folder: Path) -> None:
+    (folder / "years.csv").write_text("2020,2021,2022\n" + "0,1,1\n1,1,0\n" * 9, "utf-8")
+    learn = ["learn", "years.csv", "-o", "new.json"]
+    result = CliRunner().invoke(cli, learn)
+    assert result.exit_code == 0
+    assert "Warning: years.csv: line 1 was read as an example" in result.stderr
+    result = CliRunner().invoke(cli, [*learn, "--header"])
+    assert result.stderr == ""
+    assert fs.MarkovNetwork.load("new.json").schema.names == ("2020", "2021", "2022")
 
 
 def test_unknown_methods_come_with_what_is_known(folder: Path) -> None:

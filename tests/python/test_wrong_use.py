@@ -300,6 +300,21 @@ WRONG_QUESTIONS: dict[str, Wrong] = {
         ValueError,
         f"the data frame lacks age and has unexpected Age; expected {NAMES}",
     ),
+    "partial rows with a column of their own": (
+        lambda: TRUTH.predict_proba(
+            FRAME.drop(columns=["health", "doctor"]).assign(id=1), "health"
+        ),
+        ValueError,
+        f"the data frame has unexpected id; expected columns among {NAMES}",
+    ),
+    "conjunctions of rows with gaps": (
+        lambda: fs.FeatureSet.conjunctions([[0, 1], [1, -1]]),
+        ValueError,
+        (
+            "missing values in 1 column (v1), first in row 1, column 'v1'; expected complete rows "
+            "(leave out those with gaps)"
+        ),
+    ),
     "rows of another schema": (
         lambda: TRUTH.score(fs.datasets.load("digits").test),
         ValueError,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from feldspar import datasets
+from feldspar.io.csv_text import Header
 from feldspar.io.tabular import read_table
 from feldspar.schema import Schema
 from feldspar.table import Table
@@ -19,6 +21,8 @@ PARTS = ("train", "valid", "test")
 MODEL_SUFFIXES = (".json", ".mn", ".uai")
 TABLE_SUFFIXES = (".csv", ".data", ".parquet", ".pq")
 PAGE_SUFFIXES = (".html", ".htm")
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class FileTarget(click.Path):
@@ -95,13 +99,32 @@ def complete_source(
     return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
 
 
+def header_flag(command: F) -> F:
+    """Add ``--header`` and ``--no-header`` to a command that reads data."""
+
+    def to_header(context: click.Context, _: click.Parameter, value: bool | None) -> Header:
+        return "auto" if value is None else value
+
+    return click.option(
+        "--header/--no-header",
+        default=None,
+        callback=to_header,
+        help="Whether the first line of a CSV file holds the names of the columns.  [found out]",
+    )(command)
+
+
 def is_data_set(source: str) -> bool:
     """Tell whether a source is the bare name of a data set, with no file in its way."""
     return source in datasets.names() and not Path(source).exists()
 
 
 def read_source(
-    source: str, *, part: str, schema: Schema | None = None, weights: str | None = None
+    source: str,
+    *,
+    part: str,
+    schema: Schema | None = None,
+    weights: str | None = None,
+    header: Header = "auto",
 ) -> Table:
     """Return the table that a source names.
 
@@ -115,6 +138,8 @@ def read_source(
         The variables to expect.
     weights : str, optional
         The column of a file that holds the rows' weights.
+    header : bool or "auto"
+        Whether the first line of a CSV file holds the names of the columns.
 
     Raises
     ------
@@ -122,7 +147,7 @@ def read_source(
         If there is neither a file nor a data set of this name.
     """
     if Path(source).exists():
-        return read_table(source, schema=schema, weights=weights)
+        return read_table(source, schema=schema, weights=weights, header=header)
     name, colon, chosen = source.partition(":")
     if name not in datasets.names():
         raise ValueError(f"{source}: there is no such file or data set; {_hint(name)}")

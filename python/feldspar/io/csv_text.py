@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -29,6 +30,9 @@ _DELIMITERS = ",;\t|"
 # pandas writes whole numbers as 3.0 where others in the column are missing.
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(\.0*)?")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# Nearly all data hold these: that they occur, or occur again, says nothing.
+_COMMON_NUMBERS = ("0", "1")
+_IF_DATA = "pass header=False (to a command: --no-header)"
 
 
 def read_csv(
@@ -42,7 +46,7 @@ def read_csv(
 ) -> Table:
     """Read a CSV file; the parameters are those of :func:`feldspar.read_table`."""
     cells = _read_cells(path, delimiter)
-    names = _header(cells, header, schema, missing)
+    names = _header(cells, header, schema, weights, missing)
     return _encode_cells(cells, names, schema, weights, frozenset(missing))
 
 
@@ -53,6 +57,7 @@ def format_csv(table: Table, weights: str | None) -> str:
         _texts(table.codes[:, position].tolist(), labels)
         for position, labels in enumerate(table.schema.labels)
     ]
+    _refuse_marks(table)
     if weights is not None:
         if weights in names:
             raise ValueError(f"weights: {weights!r} is already the name of a variable")
@@ -83,6 +88,19 @@ def _texts(codes: list[int], labels: Labels) -> list[str]:
     # The code -1 finds the last text, the empty one.
     texts = [*map(str, labels), ""]
     return [texts[code] for code in codes]
+
+
+def _refuse_marks(table: Table) -> None:
+    """Raise if a value would be taken for a gap when the file is read again."""
+    for position, (name, labels) in enumerate(
+        zip(table.schema.names, table.schema.labels, strict=True)
+    ):
+        for code, label in enumerate(labels):
+            if str(label).strip() in MISSING_MARKS and (table.codes[:, position] == code).any():
+                raise ValueError(
+                    f"column {name!r}: the label {label!r} would be read as a missing entry; "
+                    "expected another label, or a file that ends in .parquet or .data"
+                )
 
 
 @dataclass(frozen=True)
@@ -136,13 +154,16 @@ def _header(
     cells: _Cells,
     header: Header,
     schema: Schema | None,
+    weights: str | None,
     missing: Collection[str],
 ) -> list[str] | None:
     """Take the header off ``cells`` and return its names, or ``None`` if there is none."""
     if header not in (True, False, "auto"):
         raise ValueError(f"header: expected True, False or 'auto', got {header!r}")
     if header == "auto":
-        header = _looks_like_header(cells, schema, missing)
+        header = _looks_like_header(cells, schema, weights, missing)
+        if not header and schema is None:  # under a schema, what is no value is an error
+            _warn_of_names(cells, missing)
     if not header:
         return None
     names = cells.rows.pop(0)
@@ -151,13 +172,13 @@ def _header(
     if not cells.rows:
         raise ValueError(
             f"{cells.file}: no rows after line {line}, which was taken for a header; "
-            "if it holds data, pass header=False"
+            f"if it holds data, {_IF_DATA}"
         )
     return names
 
 
 def _check_names(names: list[str], place: str) -> None:
-    otherwise = "if the line holds data, pass header=False"
+    otherwise = f"if the line holds data, {_IF_DATA}"
     if "" in names:
         hint = " (pandas writes its index so; to_csv(index=False) leaves it out)"
         raise ValueError(
@@ -171,23 +192,74 @@ def _check_names(names: list[str], place: str) -> None:
         )
 
 
-def _looks_like_header(cells: _Cells, schema: Schema | None, missing: Collection[str]) -> bool:
+def _looks_like_header(
+    cells: _Cells, schema: Schema | None, weights: str | None, missing: Collection[str]
+) -> bool:
     first = cells.rows[0]
-    if schema is not None and set(schema.names) <= set(first):
+    if weights in first or (schema is not None and set(schema.names) <= set(first)):
         return True
     # Columns without a name say nothing here: a header that has some is refused later, not read as
     # an example.
     telling = [i for i, cell in enumerate(first) if cell]
     if not telling or any(first[i] in missing for i in telling):
         return False
-    if any(_NUMBER.fullmatch(cell) for cell in first):
-        # pandas numbers the columns that have no names. That 0 and 1 occur again says nothing then,
-        # nearly all data hold them; from 2 on it does.
-        names = [first[i] for i in telling]
-        telling = telling[2:]
-        if not telling or names != [str(position) for position in range(len(names))]:
+    has_numbers = any(_NUMBER.fullmatch(cell) for cell in first)
+    # Above a single row, a name and a value look alike.
+    if has_numbers and not (len(cells.rows) > 2 and _names_above_numbers(cells, missing)):
+        if not _are_counted([first[i] for i in telling]):
             return False
+        telling = [i for i in telling if first[i] not in _COMMON_NUMBERS]
     return not any(first[i] == row[i] for row in cells.rows[1:] for i in telling)
+
+
+def _are_counted(names: list[str]) -> bool:
+    """Tell whether columns without names were numbered, from 0 as pandas does or from 1.
+
+    Two numbers in order may be chance.
+    """
+    counted = ([str(start + i) for i in range(len(names))] for start in (0, 1))
+    return len(names) > 2 and names in counted
+
+
+def _names_above_numbers(cells: _Cells, missing: Collection[str]) -> list[int]:
+    """Return the columns whose first cell is no number, while all below it are."""
+    return [
+        position
+        for position, cell in enumerate(cells.rows[0])
+        if cell not in missing
+        and not _NUMBER.fullmatch(cell)
+        and _are_numbers(set(cells.column(position)[1:]).difference(missing))
+    ]
+
+
+def _are_numbers(texts: set[str]) -> bool:
+    return bool(texts) and all(_NUMBER.fullmatch(text) for text in texts)
+
+
+def _warn_of_names(cells: _Cells, missing: Collection[str]) -> None:
+    """Warn where the first line was read as an example and yet looks like a header."""
+    first = cells.rows[0]
+    names = _names_above_numbers(cells, missing)
+    unlike = [i for i in range(len(first)) if _is_unlike_its_column(cells, i, missing)]
+    if names:
+        why = f"{first[names[0]]!r} in column {names[0] + 1} stands above numbers only"
+    elif 2 * len(unlike) > len(first):
+        why = f"{len(unlike)} of its {len(first)} values occur nowhere else in their columns"
+    else:
+        return
+    warnings.warn(
+        f"{cells.file}: line {cells.lines[0]} was read as an example, not as a header, but {why}; "
+        "header=True or header=False (of a command: --header, --no-header) says what it is",
+        stacklevel=5,  # the caller of read_table
+    )
+
+
+def _is_unlike_its_column(cells: _Cells, position: int, missing: Collection[str]) -> bool:
+    """Tell whether a column's first value is the only one of its kind, while others repeat."""
+    first, *others = cells.column(position)
+    if first in missing or first in _COMMON_NUMBERS or first in others:
+        return False
+    return len(set(others)) < len(others)
 
 
 def _encode_cells(
@@ -248,6 +320,9 @@ def _encode_column(
     missing: frozenset[str],
 ) -> tuple[npt.NDArray[np.int32], Labels]:
     """Return the codes of a column and its labels; the labels are found if not given."""
+    if labels is not None:
+        # A label that is spelled like a gap is meant; only the empty text never is.
+        missing -= {text for label in labels for text in spellings(label) if text}
     distinct = set(values) - missing
     if labels is None:
         texts = _label_texts(cells, name, values, distinct)
@@ -261,7 +336,6 @@ def _encode_column(
         raise ValueError(
             f"{cells.place(row, name)}: unseen value {value!r}, expected {listing(labels)}"
         )
-    # Marks of missing entries come first: a label that is spelled like one cannot be meant.
     lookup.update(dict.fromkeys(missing, -1))
     return np.fromiter((lookup[v] for v in values), np.int32, count=len(values)), labels
 

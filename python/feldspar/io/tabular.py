@@ -46,15 +46,17 @@ def read_table(
         header are matched by name.
     header : bool or "auto"
         Whether the first line of a CSV file holds the names of the columns. "auto" takes it for a
-        header if its cells are names none of which occurs again in its column (or if they
-        are 0, 1, 2, ..., and those from 2 on do not); with a schema, if they are its names. Names
-        that are empty or equal are refused.
+        header if its cells are names none of which occurs again in its column; with a schema, if
+        they are its names; with ``weights``, if that name is among them. Numbers are names where
+        a text among them stands above numbers only, or where they are 0, 1, 2, ... or
+        1, 2, 3, ..., and those from 2 on do not occur again. A line that is read as an example
+        and yet looks like a header earns a warning. Names that are empty or equal are refused.
     weights : str, optional
         The column that holds the rows' weights.
     delimiter : str, optional
         What separates the cells; found from the first line if left out.
     missing : collection of str
-        The cells of a CSV file that mean a missing entry.
+        The cells of a CSV file that mean a missing entry, unless they are labels of the schema.
     format : {"auto", "csv", "data", "parquet"}
         Overrules the ending of the name.
 
@@ -101,7 +103,8 @@ def write_table(table: object, path: Target, *, weights: str | None = None) -> N
     """Write a table to a file, completely or not at all.
 
     A name that ends in ``.data`` gets the codes, with the rows' weights in front if there are any;
-    ``.parquet`` goes through pyarrow; anything else is CSV with a header and labels.
+    ``.parquet`` goes through pyarrow; anything else is CSV with a header and labels. A label that
+    would be read back as a missing entry, such as ``NA``, is refused there.
     With ``.gz`` at the end the file is packed.
 
     Parameters

@@ -60,6 +60,9 @@ class MarkovLearner(DiscreteEstimator):
         The best network.
     best_params_ : dict
         The settings it was learned with, of those that were tried.
+    valid_pll_ : float or None
+        Its mean pseudo-log-likelihood on the rows that settings were chosen by; ``None`` where
+        there were none.
     trials_ : list of dict
         A row for each trial, ready for ``pandas.DataFrame``: ``stage`` (``"structure"`` or
         ``"weights"``), the settings, ``valid_pll``, ``n_features``, ``seconds``.
@@ -145,6 +148,9 @@ class MarkovLearner(DiscreteEstimator):
         self.best_params_ = search.params
         self.trials_ = search.trials
         self.fit_seconds_ = clock.seconds()
+        self.valid_pll_ = (
+            None if data.valid is None else self.network_.score(data.valid, n_jobs=self.n_jobs)
+        )
         self._remember_columns(X, data.train.schema)
         self.network_.metadata["learner"] = {"name": type(self).__name__, **search.params}
         if clock.is_over:

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from feldspar import _core
 from feldspar._identifiers import warn_of_identifiers
-from feldspar._random import RandomState, generator
+from feldspar._random import RandomState
 from feldspar.conditionals import check_weight_left
 from feldspar.features import FeatureSet, core_dataset, core_float
 from feldspar.learners._clock import Clock
 from feldspar.learners._race import STEPS, Contender, are_beaten, divide, leader
-from feldspar.missing import MissingValuesWarning, complete_rows, gaps, is_complete
+from feldspar.missing import MissingValuesWarning, complete_rows, gaps, hold_out
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
@@ -84,7 +84,7 @@ class TrainingData:
                     "X has 1 sample, too few to hold some out for choosing among several settings; "
                     "expected more rows, X_valid, or one value for each parameter"
                 )
-            valid, train = _held_out(train, random_state)
+            valid, train = hold_out(train, _HELD_OUT, random_state)
             held_out = f" ({len(valid)} complete rows are held out to choose by)"
         if valid is not None:
             check_weight_left("the validation data", valid)
@@ -106,23 +106,6 @@ class TrainingData:
             stacklevel=3,
         )
         return cls(complete, valid, core_dataset(complete), valid_dataset, train)
-
-
-def _held_out(table: Table, random_state: RandomState) -> tuple[Table, Table]:
-    """Return complete rows to choose by, and all other rows."""
-    complete = complete_rows(table)
-    if complete is table:
-        return table.split(_HELD_OUT, random_state)
-    if len(complete) < 2:
-        raise ValueError(
-            f"X has {gaps(table)}; a single row is complete, too few to hold some out; expected "
-            "more, X_valid, or one value for each parameter"
-        )
-    rows = np.flatnonzero(is_complete(table))
-    size = max(round(_HELD_OUT * len(rows)), 1)
-    held_out = np.zeros(len(table), dtype=bool)
-    held_out[generator(random_state).permutation(rows)[:size]] = True
-    return table[held_out], table[~held_out]
 
 
 def _validation_table(X_valid: object, schema: Schema) -> Table:

@@ -12,6 +12,7 @@ import numpy as np
 
 from feldspar._machine import machine, versions
 from feldspar.evaluation import Score, pseudo_log_likelihood
+from feldspar.missing import complete_rows, hold_out
 from feldspar.network import MarkovNetwork
 from feldspar.report.page import Page
 from feldspar.report.svg import Bar, Series, bar_chart, dot_chart, graph, point_chart
@@ -41,10 +42,13 @@ class Learner(Protocol):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the hyper-parameters."""
 
+    def set_params(self, **params: Any) -> Any:
+        """Change hyper-parameters."""
+
 
 @dataclass(frozen=True, eq=False)
 class ComparisonData:
-    """The rows that all contenders get.
+    """The rows that all contenders get; those that are complete are scored.
 
     Attributes
     ----------
@@ -70,7 +74,13 @@ class ComparisonData:
         *,
         seed: int = 0,
     ) -> ComparisonData:
-        """Read the parts; a tenth of ``train`` is held out if there is nothing to tune by."""
+        """Read the parts; a tenth of ``train`` is held out if there is nothing to tune by.
+
+        Raises
+        ------
+        ValueError
+            If no row of a part is complete.
+        """
         table = Table.of(train)
         held = None if valid is None else Table.of(valid, schema=table.schema)
         rows = None if test is None else Table.of(test, schema=table.schema)
@@ -79,8 +89,10 @@ class ComparisonData:
                 raise ValueError(
                     f"{name} has {len(table)} row; expected more, to hold some out to tune by"
                 )
-            held, table = table.split(_HELD_OUT, seed)
-        return cls(name, table, held, rows)
+            held, table = hold_out(table, _HELD_OUT, seed, name)
+        data = cls(name, table, held, rows)
+        data.scored_parts()  # found wanting before the work, not after it
+        return data
 
     @property
     def judged_by(self) -> str:
@@ -91,6 +103,21 @@ class ComparisonData:
         """Return the parts there are, by name."""
         found = {"train": self.train, "valid": self.valid}
         return found if self.test is None else found | {"test": self.test}
+
+    def scored_parts(self) -> dict[str, Table]:
+        """Return the complete rows of the parts, by name."""
+        return {
+            part: complete_rows(table, f"{self.name}: the {part} rows", "to score")
+            for part, table in self.parts().items()
+        }
+
+    def scored_note(self) -> str:
+        """Return how many rows are scored, where that is not all of them; else nothing."""
+        if not any(table.has_missing for table in self.parts().values()):
+            return ""
+        scored = self.scored_parts()
+        counts = [f"{len(scored[part])} of {len(t)} {part}" for part, t in self.parts().items()]
+        return f"only complete rows are scored: {', '.join(counts)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +200,7 @@ class Comparison:
         """Return how far a contender's PLL is behind the best, and the paired standard error."""
         part = self.data.judged_by
         mine, best = contender.pll[part].per_example, self.best.pll[part].per_example
-        weights = self.data.parts()[part].weights
+        weights = self.data.scored_parts()[part].weights
         gap = best - mine
         mean, total = float(np.average(gap, weights=weights)), float(weights.sum())
         if contender is self.best or total <= 1:
@@ -186,6 +213,7 @@ class Comparison:
         return {
             "data": self.data.name,
             "rows": {part: len(table) for part, table in self.data.parts().items()},
+            "scored_rows": {part: len(rows) for part, rows in self.data.scored_parts().items()},
             "n_variables": len(self.data.train.schema),
             "judged_by": self.data.judged_by,
             "seed": self.seed,
@@ -227,7 +255,9 @@ def compare_learners(
     seed: int = 0,
     report: Report | None = None,
 ) -> Comparison:
-    """Fit learners on the same rows and score what they learn.
+    """Fit learners on the same rows and score what they learn on those that are complete.
+
+    The learners themselves stay as they are: copies of them are fitted. Ctrl-C ends the comparison.
 
     Parameters
     ----------
@@ -256,22 +286,28 @@ def compare_learners(
     >>> found.best.name
     'trees'
     """
+    from sklearn.base import clone
+
     data = ComparisonData.of(name, X, X_valid, X_test, seed=seed)
     contenders = []
     for title, learner in learners.items():
         if report is not None:
             report(f"learning: {title}")
+        fitted = clone(learner)
+        if "on_interrupt" in fitted.get_params(deep=False):
+            # What a learner has found when it is interrupted is no result to compare.
+            fitted.set_params(on_interrupt="raise")
         started = time.perf_counter()
-        learner.fit(data.train, X_valid=data.valid)
+        fitted.fit(data.train, X_valid=data.valid)
         seconds = time.perf_counter() - started
         contenders.append(
             contender(
                 title,
-                learner.network_,
+                fitted.network_,
                 data,
                 settings=learner.get_params(deep=False),
-                best_params=learner.best_params_,
-                trials=learner.trials_,
+                best_params=fitted.best_params_,
+                trials=fitted.trials_,
                 seconds=seconds,
             )
         )
@@ -291,8 +327,8 @@ def contender(
     n_jobs: int | None = None,
     warnings: Sequence[str] = (),
 ) -> Contender:
-    """Score a network on all parts of the data; with ``cmll_options``, by CMLL too."""
-    parts = data.parts()
+    """Score a network on the complete rows of all parts; with ``cmll_options``, by CMLL too."""
+    parts = data.scored_parts()
     return Contender(
         name=name,
         network=network,
@@ -344,6 +380,9 @@ def _scores(page: Page, comparison: Comparison) -> None:
             "less than two of them says little.",
             kind="note",
         )
+        note = comparison.data.scored_note()
+        if note:
+            page.paragraph(f"{note[0].upper()}{note[1:]}.", kind="note")
         if comparison.data.test is None:
             page.paragraph(
                 "There are no test rows: contenders are compared on the rows that they were tuned "

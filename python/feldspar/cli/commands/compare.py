@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from feldspar.cli.sources import (
     FileTarget,
     NamedList,
     complete_source,
+    header_flag,
     is_data_set,
     read_source,
 )
 from feldspar.datasets import load
+from feldspar.io.csv_text import Header
 from feldspar.io.files import atomic_write
 from feldspar.report import Comparison, ComparisonData, Contender, comparison_page, contender
 from feldspar.table import Table
@@ -54,6 +57,8 @@ Example:
     shell_complete=complete_source,
     help="The rows to compare on. If left out: a data set's own, else those to tune by.",
 )
+@click.option("--weights", metavar="COLUMN", help="The column that holds the rows' weights.")
+@header_flag
 @click.option(
     "-o",
     "--output",
@@ -77,6 +82,8 @@ def compare(
     methods: list[str],
     valid: str | None,
     test: str | None,
+    weights: str | None,
+    header: Header,
     output: Path | None,
     cmll: bool,
     time_limit: float | None,
@@ -90,7 +97,7 @@ def compare(
 
     The report is one HTML file: tables, plots, networks, settings and seeds. It needs no network.
     """
-    rows = _data(data, valid, test, seed)
+    rows = _data(data, valid, test, weights, header, seed)
     # Four groups, as in the papers, where there are variables enough.
     groups = min(4, len(rows.train.schema))
     options = {"random_state": seed, "groups": groups} if cmll else None
@@ -147,16 +154,24 @@ def _learn(
     )
 
 
-def _data(source: str, valid: str | None, test: str | None, seed: int) -> ComparisonData:
-    split = load(source) if is_data_set(source) else None
-    train = read_source(source, part="train") if split is None else split.train
+def _data(
+    source: str,
+    valid: str | None,
+    test: str | None,
+    weights: str | None,
+    header: Header,
+    seed: int,
+) -> ComparisonData:
+    read = partial(read_source, weights=weights, header=header)
+    split = load(source) if weights is None and is_data_set(source) else None
+    train = read(source, part="train") if split is None else split.train
     parts: dict[str, Table | None] = {
         "valid": None if split is None else split.valid,
         "test": None if split is None else split.test,
     }
     for part, given in (("valid", valid), ("test", test)):
         if given is not None:
-            parts[part] = read_source(given, part=part, schema=train.schema)
+            parts[part] = read(given, part=part, schema=train.schema)
     name = Path(source).name if split is None else source
     return ComparisonData.of(name, train, parts["valid"], parts["test"], seed=seed)
 
@@ -174,4 +189,7 @@ def _show(comparison: Comparison, report: Path | None) -> None:
         "compared by": f"mean PLL of the {data.judged_by} rows",
         "best": comparison.best.name,
     }
-    print_pairs(pairs | ({} if report is None else {"report": report}))
+    note = data.scored_note()
+    print_pairs(
+        pairs | ({"gaps": note} if note else {}) | ({} if report is None else {"report": report})
+    )

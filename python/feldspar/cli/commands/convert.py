@@ -12,10 +12,12 @@ from feldspar.cli.sources import (
     MODEL_SUFFIXES,
     FileTarget,
     complete_source,
+    header_flag,
     is_nameless,
     read_source,
 )
 from feldspar.dependency import Base, DependencyModel, Orders
+from feldspar.io.csv_text import Header
 from feldspar.io.dependency_models import load_model
 from feldspar.network import MarkovNetwork
 
@@ -47,6 +49,7 @@ Example:
     shell_complete=complete_source,
     help="The same: a file or data set to take the variables' marginals from.",
 )
+@header_flag
 @common_flags
 def convert(
     source: Path,
@@ -55,6 +58,7 @@ def convert(
     orders: Orders,
     base: Base | None,
     data: str | None,
+    header: Header,
 ) -> None:
     """Write a model in another file format.
 
@@ -65,7 +69,7 @@ def convert(
     model = load_model(source)
     wanted = Path(target.name.lower().removesuffix(".gz")).suffix
     if isinstance(model, DependencyModel) and (markov or wanted in (".mn", ".uai")):
-        model = _to_markov(model, orders, base, data)
+        model = _to_markov(model, orders, base, data, header)
     elif isinstance(model, MarkovNetwork) and wanted == ".dn":
         raise ValueError(
             f"{source} is a Markov network; {target}: expected a name that ends with "
@@ -88,10 +92,11 @@ def convert(
 
 
 def _to_markov(
-    model: DependencyModel, orders: Orders, base: Base | None, data: str | None
+    model: DependencyModel, orders: Orders, base: Base | None, data: str | None, header: Header
 ) -> MarkovNetwork:
     if data is not None:
-        model = model.with_marginals(read_source(data, part="train", schema=model.schema))
+        rows = read_source(data, part="train", schema=model.schema, header=header)
+        model = model.with_marginals(rows)
     if base is None:
         base = "uniform" if model.marginals is None else "marginals"
         if base == "uniform":

@@ -17,10 +17,12 @@ from feldspar.cli.sources import (
     MODEL_SUFFIXES,
     FileTarget,
     complete_source,
+    header_flag,
     is_data_set,
     read_source,
 )
 from feldspar.datasets import load
+from feldspar.io.csv_text import Header
 from feldspar.missing import complete_rows, is_complete
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
@@ -62,6 +64,7 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
         help=f"{summaries}.",
     )
     @click.option("--weights", metavar="COLUMN", help="The column that holds the rows' weights.")
+    @header_flag
     @click.option("--seed", type=int, default=0, show_default=True, help="For what is random.")
     @click.option("--n-jobs", type=int, help="Threads. The result does not depend on it.")
     @common_flags
@@ -74,6 +77,7 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
         valid: str | None,
         method: str,
         weights: str | None,
+        header: Header,
         seed: int,
         n_jobs: int | None,
         **hyper_parameters: Any,  # whatever options the methods have
@@ -90,7 +94,7 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
         chosen = by_name[method]
         options = own_options(context, chosen, hyper_parameters)
         started = time.perf_counter()
-        task = Task(*_tables(train, valid, weights), seed, n_jobs)
+        task = Task(*_tables(train, valid, weights, header), seed, n_jobs)
         learned = chosen.learn(task, options)
         learned.network.metadata["learner"] = {
             "method": method,
@@ -122,14 +126,18 @@ def _is_given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def _tables(train: str, valid: str | None, weights: str | None) -> tuple[Table, Table | None]:
+def _tables(
+    train: str, valid: str | None, weights: str | None, header: Header
+) -> tuple[Table, Table | None]:
     if valid is None and weights is None and is_data_set(train):
         split = load(train)
         return split.train, split.valid
-    table = read_source(train, part="train", weights=weights)
+    table = read_source(train, part="train", weights=weights, header=header)
     if valid is None:
         return table, None
-    return table, read_source(valid, part="valid", schema=table.schema, weights=weights)
+    return table, read_source(
+        valid, part="valid", schema=table.schema, weights=weights, header=header
+    )
 
 
 def _plain(learned: Learned, task: Task, output: Path) -> dict[str, Any]:
@@ -141,6 +149,7 @@ def _plain(learned: Learned, task: Task, output: Path) -> dict[str, Any]:
         "n_nonzero": int((network.weights != 0).sum()),
         "train_pll": _train_pll(network, task),
         "valid_pll": learned.valid_pll,
+        "held_out": task.valid is None and learned.valid_pll is not None,
         "best_params": learned.best_params,
         "status": None if report is None else report.status,
         "trials": learned.trials,
@@ -148,7 +157,7 @@ def _plain(learned: Learned, task: Task, output: Path) -> dict[str, Any]:
 
 
 def _train_pll(network: MarkovNetwork, task: Task) -> float | None:
-    """Return the score of the training rows that are complete, if any are."""
+    """Return the score of the rows given that are complete, if any are: also of those held out."""
     complete = is_complete(task.train)
     if not complete.any():
         return None
@@ -156,7 +165,6 @@ def _train_pll(network: MarkovNetwork, task: Task) -> float | None:
 
 
 def _show(result: dict[str, Any]) -> None:
-    train, valid = result["train_pll"], result["valid_pll"]
     scored = [t for t in result["trials"] if t["valid_pll"] is not None]
     if len(scored) > 1:
         columns = list(dict.fromkeys(name for trial in scored for name in trial))
@@ -170,11 +178,25 @@ def _show(result: dict[str, Any]) -> None:
             "model": result["model"],
             "features": f"{result['n_features']}, {result['n_nonzero']} with non-zero weight",
             "settings": ", ".join(_settings(result["best_params"])),
-            "train PLL": "no complete rows" if train is None else f"{train:.6f}",
-            "valid PLL": "no validation data" if valid is None else f"{valid:.6f}",
+            "train PLL": _train_text(result),
+            "valid PLL": _valid_text(result),
             "status": f"{result['status'] or 'done'} in {result['seconds']:.2f} s",
         }
     )
+
+
+def _train_text(result: dict[str, Any]) -> str:
+    if result["train_pll"] is None:
+        return "no complete rows"
+    covers = " (of all rows, those held out included)" if result["held_out"] else ""
+    return f"{result['train_pll']:.6f}{covers}"
+
+
+def _valid_text(result: dict[str, Any]) -> str:
+    if result["valid_pll"] is None:
+        return "no validation data"
+    covers = " (of the rows held out)" if result["held_out"] else ""
+    return f"{result['valid_pll']:.6f}{covers}"
 
 
 def _settings(params: dict[str, Any]) -> Iterator[str]:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from feldspar.cli.evidence import index_of, parse_evidence
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs, print_table
-from feldspar.cli.sources import complete_source, read_source
+from feldspar.cli.sources import complete_source, header_flag, read_source
 from feldspar.inference import Marginals, Method
+from feldspar.io.csv_text import Header
 from feldspar.network import MarkovNetwork
-from feldspar.schema import Schema
 from feldspar.table import Table
 
 _EPILOG = """\b
 Example:
   feldspar query model.json --evidence smoker=yes,age=old --target cancer
-  feldspar query model.json --evidence smoker=yes --map
+  feldspar query model.json --evidence "age=[30, 50)" --evidence smoker=yes --map
   feldspar query model.json --rows patients.csv --json
 """
 
@@ -31,7 +31,8 @@ Example:
     "--evidence",
     metavar="NAME=VALUE,...",
     multiple=True,
-    help="What is known: variables by name or index, values by label or code; may be repeated.",
+    help="What is known: variables by name or index, values by label or code; may be repeated. "
+    "A comma separates where the name of a variable follows; others belong to a value.",
 )
 @click.option(
     "--rows",
@@ -40,6 +41,12 @@ Example:
     help="Many rows of evidence instead: a file whose missing entries, or in each row the "
     "--target, are asked for.",
 )
+@click.option(
+    "--weights",
+    metavar="COLUMN",
+    help="The column of --rows that holds weights; they do not count.",
+)
+@header_flag
 @click.option("--target", multiple=True, help="A variable to tell of; may be repeated.  [all]")
 @click.option("--map", "most_probable", is_flag=True, help="The most probable state instead.")
 @click.option(
@@ -54,6 +61,8 @@ def query(
     model: Path,
     evidence: tuple[str, ...],
     rows: str | None,
+    weights: str | None,
+    header: Header,
     target: tuple[str, ...],
     most_probable: bool,
     method: Method | None,
@@ -65,12 +74,17 @@ def query(
         raise click.UsageError("--evidence and --rows: expected one of them")
     if most_probable and method is not None:
         raise click.UsageError(f"--map finds a state, --method {method} probabilities")
+    if weights is not None and rows is None:
+        raise click.UsageError("--weights names a column of --rows")
     network = MarkovNetwork.load(model)
     if rows is not None:
-        _query_rows(network, rows, target, most_probable, method or "auto", seed, n_jobs)
+        table = read_source(
+            rows, part="test", schema=network.schema, weights=weights, header=header
+        )
+        _query_rows(network, table, target, most_probable, method or "auto", seed, n_jobs)
         return
     known = parse_evidence(network.schema, evidence)
-    names = [network.schema.names[_index(network.schema, name)] for name in target]
+    names = [network.schema.names[index_of(network.schema, name)] for name in target]
     if most_probable:
         found = network.most_probable(known, random_state=seed, n_jobs=n_jobs)
         state = {name: found.state[name] for name in names or network.schema.names}
@@ -90,7 +104,7 @@ def query(
 
 def _query_rows(
     network: MarkovNetwork,
-    source: str,
+    table: Table,
     target: tuple[str, ...],
     most_probable: bool,
     method: Method,
@@ -99,10 +113,9 @@ def _query_rows(
 ) -> None:
     """Tell of every missing entry of many rows or, in each of them, of the targets."""
     schema = network.schema
-    table = read_source(source, part="test", schema=schema)
     if target:
         codes = table.to_numpy()
-        wanted = [_index(schema, name) for name in target]
+        wanted = [index_of(schema, name) for name in target]
         codes[:, wanted] = -1  # what a row says of them is not looked at
         table = Table.from_array(codes, schema=schema)
         holes = [(r, v) for r in range(len(table)) for v in wanted]
@@ -137,33 +150,6 @@ def _ask(
 ) -> Marginals:
     options = {"random_state": seed} if method in ("auto", "gibbs", "mcsat", "meanfield") else {}
     return network.marginals(evidence, method, n_jobs=n_jobs, verbose=True, **options)
-
-
-def parse_evidence(schema: Schema, texts: Sequence[str]) -> dict[int, Any]:
-    """Return the evidence that texts such as ``name=value,name=value`` stand for."""
-    known: dict[int, Any] = {}
-    for part in filter(None, ",".join(texts).split(",")):
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise click.BadParameter(f"expected NAME=VALUE, got {part!r}", param_hint="--evidence")
-        v = _index(schema, name.strip())
-        if v in known:
-            raise click.BadParameter(f"{name!r} is given twice", param_hint="--evidence")
-        known[v] = _value(schema, v, value.strip())
-    return known
-
-
-def _index(schema: Schema, name: str) -> int:
-    if name not in schema.names and name.isdecimal():
-        return schema.index(int(name))
-    return schema.index(name)
-
-
-def _value(schema: Schema, v: int, text: str) -> Any:
-    """Return the label that a text names, or else the code."""
-    label = schema.label_of_text(v, text)
-    is_code = label not in schema.labels[v] and text.lstrip("-").isdecimal()
-    return int(text) if is_code else label
 
 
 def _plain(marginals: Marginals, names: list[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from feldspar.cli.commands.query import parse_evidence
+from feldspar.cli.evidence import parse_evidence
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs
 from feldspar.cli.sources import TABLE_SUFFIXES, FileTarget
@@ -33,7 +33,7 @@ Example:
     "--evidence",
     metavar="NAME=VALUE,...",
     multiple=True,
-    help="What is held fixed; may be repeated.",
+    help="What is held fixed, as for `feldspar query`; may be repeated.",
 )
 @click.option("--burn-in", type=click.IntRange(min=0), default=100, show_default=True)
 @click.option("--thinning", type=click.IntRange(min=1), default=1, show_default=True)

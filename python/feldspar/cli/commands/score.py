@@ -10,11 +10,14 @@ import click
 
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs
-from feldspar.cli.sources import complete_source, read_source
+from feldspar.cli.sources import complete_source, header_flag, read_source
 from feldspar.evaluation import Score, pseudo_log_likelihood
+from feldspar.features import refuse_missing
 from feldspar.inference import Method
+from feldspar.io.csv_text import Header
 from feldspar.io.dependency_models import load_model
 from feldspar.network import MarkovNetwork
+from feldspar.table import Table
 
 _EPILOG = """\b
 Example:
@@ -27,6 +30,7 @@ Example:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", shell_complete=complete_source)
 @click.option("--weights", metavar="COLUMN", help="The column of DATA that holds rows' weights.")
+@header_flag
 @click.option("--cmll", is_flag=True, help="Also the conditional marginal log-likelihood.")
 @click.option("--groups", type=click.IntRange(min=2), default=4, show_default=True, help="Of CMLL.")
 @click.option(
@@ -53,6 +57,7 @@ def score(
     model: Path,
     data: str,
     weights: str | None,
+    header: Header,
     cmll: bool,
     groups: int,
     split: Literal["random", "contiguous"],
@@ -76,7 +81,8 @@ def score(
             f"--cmll: {model} is a dependency network, which has no joint distribution; "
             "`feldspar convert` makes a Markov network of it"
         )
-    table = read_source(data, part="test", schema=network.schema, weights=weights)
+    table = read_source(data, part="test", schema=network.schema, weights=weights, header=header)
+    _refuse_gaps(table, model, data)
     pll = pseudo_log_likelihood(network, table, n_jobs=n_jobs)
     scores = {"PLL": pll}
     plain = _plain(pll)
@@ -98,6 +104,14 @@ def score(
             "ncmll": found.normalized,
         }
     emit(plain, lambda: _show(scores))
+
+
+def _refuse_gaps(table: Table, model: Path, data: str) -> None:
+    answer = f"`feldspar query {model} --rows {data} --map` tells what is most probable there"
+    try:
+        refuse_missing(table, hint=f"leave out those with gaps; {answer}")
+    except ValueError as error:
+        raise ValueError(f"{data}: {error}") from error
 
 
 def _plain(score: Score) -> dict[str, Any]:

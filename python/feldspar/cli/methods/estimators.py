@@ -10,7 +10,6 @@ import click
 from feldspar.cli.methods.conjunctions import MIN_SUPPORT
 from feldspar.cli.methods.method import Learned, Method, Task
 from feldspar.cli.methods.penalties import L1, MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
-from feldspar.missing import complete_rows
 
 _COMMON = (PRIOR_SD, MAX_ITERATIONS, TOLERANCE, TIME_LIMIT)
 _EXHAUSTIVE = click.Option(
@@ -269,9 +268,13 @@ def _learned(learner: Any, task: Task) -> Learned:
         random_state=task.seed, n_jobs=task.n_jobs, verbose=True, on_interrupt="raise"
     )
     learner.fit(task.train, X_valid=task.valid)
-    valid = None if task.valid is None else learner.score(complete_rows(task.valid))
-    settings = _plain_params(learner)
-    return Learned(learner.network_, valid, settings, learner.best_params_, learner.trials_)
+    return Learned(
+        network=learner.network_,
+        valid_pll=learner.valid_pll_,
+        settings=_plain_params(learner),
+        best_params=learner.best_params_,
+        trials=learner.trials_,
+    )
 
 
 def _plain_params(learner: Any) -> dict[str, Any]:

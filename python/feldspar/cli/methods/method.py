@@ -39,7 +39,7 @@ class Learned:
     ----------
     network : MarkovNetwork
     valid_pll : float or None
-        Its mean PLL on the validation data, if there are any.
+        Its mean PLL on the validation data or the rows held out, if there are any.
     settings : dict
         All hyper-parameters, given or not.
     best_params : dict
