@@ -292,6 +292,8 @@ class WeightRun:
     max_iterations : int
         For all calls of `advance` together.
     verbose : bool
+    earlier : TrainingReport, optional
+        Of a run that led to ``initial_weights`` and that this one goes on from.
     """
 
     def __init__(
@@ -302,6 +304,7 @@ class WeightRun:
         initial_weights: npt.ArrayLike | None,
         max_iterations: int,
         verbose: bool,
+        earlier: TrainingReport | None = None,
     ) -> None:
         self.likelihood = likelihood
         self._verbose = verbose
@@ -311,7 +314,7 @@ class WeightRun:
             _penalties(prior_sd, 0.0)[0],
             _start(initial_weights, likelihood.features),
         )
-        self._report: TrainingReport | None = None
+        self._report = earlier
 
     def advance(self, *, tolerance: float, time_limit: float | None) -> MarkovNetwork:
         """Go on until the objective is this close to its optimum; return where that led.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import feldspar as fs
-from feldspar.learners._race import STEPS, Contender, divide, leader
+from feldspar.learners._race import STEPS, Contender, leader, sort_out
 from feldspar.learners._search import _best_start
 from feldspar.weights import PseudoLikelihood, WeightRun
 
@@ -30,7 +30,7 @@ def _run(prior_sd: float | None, max_iterations: int = 1000) -> WeightRun:
 
 
 def _judged(valid_pll: float | None, margin: float = 0.0) -> Contender:
-    contender = Contender(None, (), {}, {})
+    contender = Contender(None, (1.0,) if margin else (), {}, {})
     contender.valid_pll = valid_pll
     contender.margin = margin
     return contender
@@ -111,17 +111,94 @@ def test_iterations_are_counted_over_all_steps() -> None:
     assert not contender.steps_left
 
 
-def test_only_the_beaten_are_divided_off() -> None:
+def test_only_the_beaten_are_given_up() -> None:
     best, close, far = _judged(-1.0, 0.1), _judged(-1.25, 0.2), _judged(-1.4, 0.1)
-    assert divide([far, best, close]) == ([best, close], [far])
+    assert sort_out([far, best, close]) == [far, best, close]
+    assert [c.is_given_up for c in (far, best, close)] == [True, False, False]
     assert leader([close, best]) is best
-    final, worse = _judged(-1.0), _judged(-1.0 - 1e-12)
-    assert divide([final, worse]) == ([final], [worse])
+
+
+def test_only_final_weights_beat_others_for_good() -> None:
+    final, worse, loose = _judged(-1.0), _judged(-1.0 - 1e-12), _judged(-1.3, 0.2)
+    assert sort_out([final, worse, loose]) == [final]
+    assert worse.is_given_up
+    assert loose.row == {"status": "given_up"}
+
+
+def test_what_a_falling_one_had_beaten_is_taken_up_again() -> None:
+    falling, final, loose = _judged(-1.0, 0.1), _judged(-1.5), _judged(-1.6, 0.2)
+    assert sort_out([falling, final, loose]) == [falling, final, loose]
+    assert final.is_given_up
+    assert loose.row["status"] == "given_up"
+    falling.valid_pll = -3.0  # by more than its margin
+    assert sort_out([falling, final, loose]) == [final, loose]
+    assert not final.is_given_up
+    assert not loose.is_given_up
+    assert loose.row["status"] == "unfinished"
+    assert leader([final, loose]) is final
+
+
+def test_what_was_given_up_goes_on_from_where_it_was() -> None:
+    judge = PseudoLikelihood(FEATURES, VALID, n_jobs=1)
+
+    def resume(network: fs.MarkovNetwork) -> tuple[WeightRun, PseudoLikelihood]:
+        likelihood = PseudoLikelihood(FEATURES, TRAIN, n_jobs=1)
+        run = WeightRun(
+            likelihood,
+            prior_sd=1.0,
+            initial_weights=network.weights,
+            max_iterations=1000,
+            verbose=False,
+            earlier=network.training_,
+        )
+        return run, judge
+
+    contender = Contender(_run(1.0), (1e-3, 1e-12), {}, {}, judge, resume)
+    contender.advance(time_limit=None)
+    before = contender.row["iterations"]
+    contender.give_up()
+    contender.take_up()
+    contender.advance(time_limit=None)
+    direct = _run(1.0).advance(tolerance=1e-12, time_limit=None)
+    np.testing.assert_allclose(contender.network.weights, direct.weights, atol=1e-5)
+    report = contender.network.training_
+    assert report is not None
+    assert report.iterations == contender.row["iterations"] > before
+    assert [step for step, _, _ in report.history] == list(range(report.iterations + 1))
+
+
+def _chain(seed: int) -> tuple[fs.Table, fs.Table]:
+    """Few rows of variables with several values, each often a copy of the one before."""
+    random = np.random.default_rng(seed)
+    cardinalities = random.integers(2, 6, random.integers(4, 8)).tolist()
+
+    def rows(n: int) -> fs.Table:
+        codes = np.zeros((n, len(cardinalities)), dtype=int)
+        for v, cardinality in enumerate(cardinalities):
+            codes[:, v] = random.choice(cardinality, n, p=random.dirichlet(np.ones(cardinality)))
+            if v:
+                copied = random.random(n) < 0.8
+                codes[copied, v] = codes[copied, v - 1] % cardinality
+        return fs.Table.from_array(codes, cardinalities=cardinalities)
+
+    return rows(int(random.integers(60, 400))), rows(60)
+
+
+@pytest.mark.parametrize("seed", [60, 121, 230, 300, 327])
+def test_no_network_that_was_tried_validates_better_than_the_best(seed: int) -> None:
+    # Wide priors look best here for a while, and then fall far below what they had beaten.
+    train, valid = _chain(seed)
+    learner = fs.L1Neighborhood(n_jobs=1).fit(train, X_valid=valid)
+    scores = [row["valid_pll"] for row in learner.trials_ if row["stage"] == "weights"]
+    assert learner.valid_pll_ == pytest.approx(max(s for s in scores if s is not None), abs=1e-9)
+    assert learner.network_.training_ is not None
+    assert learner.network_.training_.converged
 
 
 def test_without_validation_rows_nobody_is_beaten() -> None:
     one, other = _judged(None), _judged(None)
-    assert divide([one, other]) == ([one, other], [])
+    assert sort_out([one, other]) == [one, other]
+    assert not one.is_given_up
     assert leader([one, other]) is other  # of one setting, what it came to last
     assert one.at_most == -math.inf
 

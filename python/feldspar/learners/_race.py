@@ -12,14 +12,19 @@ parameters per row, in the limit of many rows). Hence
 
 which is rounded up here to ``2 sqrt(T (G + T))`` as T is an estimate. Solved for T, this tells how
 far a setting that lies behind has to be learned until it is known to lose: no further than that.
+
+T is an estimate, and a weak prior may look excellent for a while and then fall by more than its
+margin. So what it seemed to beat is given up for the time being only, and taken up again when the
+one that beat it falls. Only weights that are final beat others for good.
+
 Nothing here looks at a clock: the same data and settings lead to the same choice.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -31,6 +36,9 @@ STEPS = (1000.0, 100.0, 10.0, 1.0)
 # A step that is to tell whether a setting loses aims at this share of the tolerance that would do
 # if its PLL stayed where it is.
 _SURE = 0.8
+
+# Prepares the learning of a network's weights from where they are, and the judging of them.
+Resume: TypeAlias = Callable[[MarkovNetwork], tuple[WeightRun, PseudoLikelihood | None]]
 
 
 class Contender:
@@ -48,6 +56,8 @@ class Contender:
         Its row among the trials, which is kept up to date.
     judge : PseudoLikelihood, optional
         Of the same features on the validation rows, where there are any.
+    resume : callable, optional
+        Makes another ``run`` and ``judge`` that go on from a network, for one that was given up.
 
     Attributes
     ----------
@@ -59,6 +69,8 @@ class Contender:
         How much ``valid_pll`` may still change; 0 where the weights are final.
     steps_left : tuple of float
         The tolerances ahead.
+    is_given_up : bool
+        Whether it is not to be learned further, as things stand.
     """
 
     network: MarkovNetwork
@@ -70,9 +82,12 @@ class Contender:
         params: dict[str, Any],
         row: dict[str, Any],
         judge: PseudoLikelihood | None = None,
+        resume: Resume | None = None,
     ) -> None:
         self._run = run
         self._judge = judge
+        self._resume = resume
+        self.is_given_up = False
         self.steps_left = steps
         self.params = params
         self.row = row
@@ -98,7 +113,9 @@ class Contender:
 
         Where a looser one may tell that the rival is better, that comes first.
         """
-        assert self._run is not None
+        if self._run is None:
+            assert self._resume is not None
+            self._run, self._judge = self._resume(self.network)
         tolerance, *rest = self.steps_left
         deciding = 0.0 if rival is None else _SURE * self._losing_tolerance(rival)
         if deciding > tolerance:
@@ -119,11 +136,21 @@ class Contender:
         self.row["valid_pll"] = self.valid_pll
 
     def give_up(self) -> None:
-        """Learn no further."""
+        """Learn no further, as things stand.
+
+        The network stays. The index of its features and what is known of the curvature go, since
+        they take most of the memory and are rarely asked for again.
+        """
         if self.steps_left:
             self.row["status"] = "given_up"
-        self.steps_left = ()
+        self.is_given_up = True
         self._run = self._judge = None
+
+    def take_up(self) -> None:
+        """Count as one that may win, again."""
+        if self.is_given_up and self.steps_left:
+            self.row["status"] = "unfinished"
+        self.is_given_up = False
 
     def _losing_tolerance(self, rival: Contender) -> float:
         """Return the tolerance with which this one would be beaten; 0 where it is not behind."""
@@ -167,8 +194,17 @@ def are_beaten(contenders: Sequence[Contender], others: Sequence[Contender]) -> 
     )
 
 
-def divide(contenders: Sequence[Contender]) -> tuple[list[Contender], list[Contender]]:
-    """Return those that may still win, and those that cannot."""
-    best = max(contenders, key=lambda c: c.at_least)
-    beaten = [c for c in contenders if c.is_beaten_by(best)]
-    return [c for c in contenders if not c.is_beaten_by(best)], beaten
+def sort_out(contenders: Sequence[Contender]) -> list[Contender]:
+    """Give up those that cannot win as things stand, take up those that can.
+
+    Returns the ones to remember: all but those that are worse than one whose weights are final,
+    which alone is sure to stay where it is.
+    """
+    at_least = max(c.at_least for c in contenders)
+    final = max((c.at_least for c in contenders if not c.steps_left), default=-math.inf)
+    for contender in contenders:
+        if contender.at_most < at_least:
+            contender.give_up()
+        else:
+            contender.take_up()
+    return [c for c in contenders if not c.at_most < final]

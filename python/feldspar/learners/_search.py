@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from feldspar._random import RandomState
 from feldspar.conditionals import check_weight_left
 from feldspar.features import FeatureSet, core_dataset, core_float
 from feldspar.learners._clock import Clock
-from feldspar.learners._race import STEPS, Contender, are_beaten, divide, leader
+from feldspar.learners._race import STEPS, Contender, are_beaten, leader, sort_out
 from feldspar.missing import MissingValuesWarning, complete_rows, gaps, hold_out
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
@@ -242,12 +243,7 @@ class Search:
         path: list[Contender] = []
         known = {one.params["prior_sd"]: one.network for one in similar}
         with self.clock.stage("weights"):
-            likelihood = PseudoLikelihood._of_core(features, self.data.for_weights, settings.n_jobs)
-            judge = None
-            if self.data.valid_dataset is not None:
-                judge = PseudoLikelihood._of_core(
-                    features, self.data.valid_dataset, settings.n_jobs, for_scoring=True
-                )
+            likelihood, judge = self._indexes(features, settings)
             for i in narrowest_first(settings.prior_sd):
                 if self.clock.is_over and self._contenders:
                     break
@@ -267,7 +263,8 @@ class Search:
                     max_iterations=settings.max_iterations,
                     verbose=settings.verbose,
                 )
-                contender = Contender(run, steps, own, row, judge)
+                resume = partial(self._resume, settings, settings.prior_sd[i])
+                contender = Contender(run, steps, own, row, judge, resume)
                 self._advance(contender)
                 tried[i] = contender
                 path.append(contender)
@@ -308,7 +305,7 @@ class Search:
     def finish(self) -> None:
         """Learn the weights of all that may be the best to the end, the most promising first."""
         with self.clock.stage("weights"):
-            while unfinished := [c for c in self._contenders if c.steps_left]:
+            while unfinished := [c for c in self._contenders if c.steps_left and not c.is_given_up]:
                 if self.clock.is_over:
                     break
                 self._advance(max(unfinished, key=lambda c: c.at_most))
@@ -341,6 +338,33 @@ class Search:
         self.network, self.params = network, params
         self._contenders = []
 
+    def _indexes(
+        self, features: FeatureSet, settings: WeightSettings
+    ) -> tuple[PseudoLikelihood, PseudoLikelihood | None]:
+        """Index features on the rows to learn from and, if there are any, on those to choose by."""
+        likelihood = PseudoLikelihood._of_core(features, self.data.for_weights, settings.n_jobs)
+        judge = None
+        if self.data.valid_dataset is not None:
+            judge = PseudoLikelihood._of_core(
+                features, self.data.valid_dataset, settings.n_jobs, for_scoring=True
+            )
+        return likelihood, judge
+
+    def _resume(
+        self, settings: WeightSettings, prior_sd: float | None, network: MarkovNetwork
+    ) -> tuple[WeightRun, PseudoLikelihood | None]:
+        """Prepare to learn on what was given up."""
+        likelihood, judge = self._indexes(network.features, settings)
+        run = WeightRun(
+            likelihood,
+            prior_sd=prior_sd,
+            initial_weights=network.weights,
+            max_iterations=settings.max_iterations,
+            verbose=settings.verbose,
+            earlier=network.training_,
+        )
+        return run, judge
+
     def _advance(self, contender: Contender) -> None:
         """Take a contender one step further."""
         started = time.perf_counter()
@@ -357,9 +381,7 @@ class Search:
         if contender not in self._contenders:
             self.trials.append(contender.row)
             self._contenders.append(contender)
-        self._contenders, beaten = divide(self._contenders)
-        for loser in beaten:
-            loser.give_up()
+        self._contenders = sort_out(self._contenders)
         best = leader(self._contenders)
         self.network, self.params = best.network, best.params
 
