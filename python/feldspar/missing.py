@@ -25,6 +25,7 @@ from feldspar.table import Table
 __all__ = [
     "MissingValuesWarning",
     "complete_rows",
+    "counted_rows",
     "gaps",
     "hold_out",
     "is_complete",
@@ -51,6 +52,13 @@ def is_complete(table: Table) -> npt.NDArray[np.bool_]:
     return complete
 
 
+def counted_rows(table: Table) -> Table:
+    """Return the rows of a weight above 0, so that the others have no part in what is drawn."""
+    if not table.has_weights or bool((table.weights > 0).all()):
+        return table
+    return table[table.weights > 0]
+
+
 def complete_rows(table: Table, name: str = "X", wanted: str = "to learn from") -> Table:
     """Return the rows without gaps; refuse a table that has none."""
     if not table.has_missing:
@@ -67,7 +75,8 @@ def complete_rows(table: Table, name: str = "X", wanted: str = "to learn from") 
 def hold_out(
     table: Table, fraction: float, random_state: RandomState, name: str = "X"
 ) -> tuple[Table, Table]:
-    """Return a part of the complete rows, to choose by, and all other rows."""
+    """Return a part of the complete rows, to choose by, and all other rows that count."""
+    table = counted_rows(table)
     complete = complete_rows(table, name)
     if complete is table:
         return table.split(fraction, random_state)

@@ -333,3 +333,32 @@ def test_parameters_of_a_learner_that_was_left_out(learner: MarkovLearner) -> No
     assert learner.set_params(dtsl__prior_sd=1.0).get_params()["dtsl__kappa"] == 0.5
     with pytest.raises(ValueError, match="Invalid parameter 'nobody'"):
         learner.set_params(nobody__kappa=0.5)
+
+
+def test_one_row_that_counts_cannot_be_held_out() -> None:
+    with pytest.raises(ValueError, match="X has 1 sample of a weight above 0, too few"):
+        fs.Independent().fit([[0, 1], [1, 1]], sample_weight=[0, 1])
+
+
+def _few_that_count() -> tuple[fs.Table, np.ndarray[Any, Any]]:
+    random = np.random.default_rng(1)
+    rows = random.integers(0, 3, (60, 4))
+    rows[:, 1] = np.where(random.random(60) < 0.7, rows[:, 0], rows[:, 1])
+    return fs.Table.from_array(rows), (random.random(60) < 0.2).astype(float)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [fs.Independent(), fs.DTSL(), fs.L1Neighborhood(C=[0.1, 1.0]), fs.BLM(alpha=[1.0, 10.0])],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_a_row_of_weight_0_is_no_row(learner: MarkovLearner) -> None:
+    table, weights = _few_that_count()
+    for seed in range(5):
+        learner.set_params(n_jobs=1, random_state=seed)
+        weighted = clone(learner).fit(table, sample_weight=weights)
+        without = clone(learner).fit(table[weights > 0])
+        assert weighted.best_params_ == without.best_params_
+        assert weighted.valid_pll_ == without.valid_pll_
+        assert weighted.network_.features == without.network_.features
+        np.testing.assert_array_equal(weighted.network_.weights, without.network_.weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -79,3 +79,15 @@ def test_ctrl_c_ends_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
         fs.stability_selection(LEARNER, _rows(), n=3)
     assert len(taken) == 1
     assert LEARNER.on_interrupt == "return"
+
+
+@pytest.mark.parametrize("resampling", ["bootstrap", "subsample"])
+def test_rows_of_weight_0_are_not_drawn(resampling: Literal["bootstrap", "subsample"]) -> None:
+    table = fs.Table.from_array(np.random.default_rng(1).integers(0, 2, (60, 4)))
+    weights = np.r_[np.zeros(30), np.ones(30)]
+    learner = fs.L1Neighborhood(C=[0.1, 1.0], rule="and", n_jobs=1)  # tunes, on rows held out
+    weighted, without = (
+        fs.stability_selection(learner, X, n=10, sample_weight=w, resampling=resampling)
+        for X, w in ((table, weights), (table[30:], None))
+    )
+    np.testing.assert_array_equal(weighted.frequencies, without.frequencies)

@@ -142,3 +142,18 @@ def test_time_limit_ends_it() -> None:
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         tuned = tune_weights(FEATURES, X, X_valid=X, prior_sd=[1.0, 0.1], time_limit=1e-9)
     assert [trial.status for trial in tuned.trials] == ["time_limit"] * 2
+
+
+def test_rows_of_weight_0_are_not_held_out() -> None:
+    table = fs.Table.from_array(np.random.default_rng(1).integers(0, 3, (60, 4)))
+    weights = np.r_[np.ones(9), np.zeros(51)]
+    atoms = fs.FeatureSet.conjunctions(table, order=1)
+    for seed in range(5):
+        weighted, without = (
+            fs.tune_weights(
+                atoms, X, sample_weight=w, prior_sd=[0.1, 1.0], random_state=seed, n_jobs=1
+            )
+            for X, w in ((table, weights), (table[:9], None))
+        )
+        assert weighted.best == without.best
+        np.testing.assert_array_equal(weighted.network.weights, without.network.weights)

@@ -19,7 +19,7 @@ from feldspar.conditionals import check_weight_left
 from feldspar.features import FeatureSet, core_dataset, core_float
 from feldspar.learners._clock import Clock
 from feldspar.learners._race import STEPS, Contender, are_beaten, leader, sort_out
-from feldspar.missing import MissingValuesWarning, complete_rows, gaps, hold_out
+from feldspar.missing import MissingValuesWarning, complete_rows, counted_rows, gaps, hold_out
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
@@ -75,15 +75,17 @@ class TrainingData:
 
         ``weights_from_all`` is only told: whether the learner will ask for `for_weights`.
         """
-        train = Table.of(X, sample_weight=sample_weight)
-        warn_of_identifiers(train, stacklevel=3)
+        table = Table.of(X, sample_weight=sample_weight)
+        warn_of_identifiers(table, stacklevel=3)
+        train = counted_rows(table)
         valid = None if X_valid is None else _validation_table(X_valid, train.schema)
         held_out = ""
         if valid is None and has_choice:
             if len(train) < 2:
+                sample = "1 sample" if train is table else "1 sample of a weight above 0"
                 raise ValueError(
-                    "X has 1 sample, too few to hold some out for choosing among several settings; "
-                    "expected more rows, X_valid, or one value for each parameter"
+                    f"X has {sample}, too few to hold some out for choosing among several "
+                    "settings; expected more rows, X_valid, or one value for each parameter"
                 )
             valid, train = hold_out(train, _HELD_OUT, random_state)
             held_out = f" ({len(valid)} complete rows are held out to choose by)"

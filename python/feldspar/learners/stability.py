@@ -14,7 +14,7 @@ from feldspar._progress import progress_bar
 from feldspar._random import RandomState, generator
 from feldspar.features import core_int
 from feldspar.learners._base import MarkovLearner, one_of
-from feldspar.missing import MissingValuesWarning, gaps
+from feldspar.missing import MissingValuesWarning, counted_rows, gaps
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
@@ -129,7 +129,7 @@ def stability_selection(
         raise TypeError(
             f"learner: expected a learner of Markov networks, got {type(learner).__name__}"
         )
-    table = Table.of(X, sample_weight=sample_weight)
+    table = counted_rows(Table.of(X, sample_weight=sample_weight))
     random = generator(random_state)
     found = np.zeros((len(table.schema), len(table.schema)))
     if table.has_missing:
