@@ -237,6 +237,19 @@ def test_dtblm_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     assert _same(clone(learner).fit(TRAIN, X_valid=VALID).network_, whole)
 
 
+def test_a_checkpoint_of_other_start_weights_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.json"
+
+    def learner(prior_sd: float) -> fs.DTBLM:  # the trees' features are the same for all priors
+        trees = fs.DTSL(kappa=1.0, conversion="default", prior_sd=prior_sd)
+        return fs.DTBLM(dtsl=trees, alpha=1.0, prior_sd=1.0, checkpoint=path, n_jobs=1)
+
+    learner(0.02).fit(TRAIN)
+    with pytest.raises(ValueError, match=r"checkpoint.json: .* start_weights was '\w+' there"):
+        learner(5.0).fit(TRAIN)
+    learner(0.02).fit(TRAIN)
+
+
 def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.json"
     learner = fs.BLM(alpha=5.0, checkpoint=path)

@@ -107,7 +107,7 @@ def generalize(
     Without weights for the start, each is learned with one look at all of them. Once a smaller
     alpha has made things worse for certain, those still smaller are skipped.
     """
-    checkpoint = Checkpoint(search, start, settings)
+    checkpoint = Checkpoint(search, start, weights, settings)
 
     def attempt(setting: dict[str, Any]) -> list[Contender]:
         own = {name: setting[name] for name in _TUNED}
@@ -209,7 +209,13 @@ class Checkpoint:
     kept right after the weights were relearned, when there is nothing else to know.
     """
 
-    def __init__(self, search: Search, start: FeatureSet, settings: BottomUpSettings) -> None:
+    def __init__(
+        self,
+        search: Search,
+        start: FeatureSet,
+        weights: npt.NDArray[np.float64] | None,
+        settings: BottomUpSettings,
+    ) -> None:
         self._path = settings.checkpoint
         self._every = core_float("checkpoint_every", settings.checkpoint_every)
         if not self._every >= 0:
@@ -223,6 +229,8 @@ class Checkpoint:
         self._task = {
             "data": _digest(search.data.train),
             "start": _features_digest(start),
+            # The search goes where they lead; without, they follow from the data.
+            "start_weights": None if weights is None else _weights_digest(weights),
             "neighbors": [core_float("neighbors", k) for k in listed(settings.neighbors)],
             "distance": settings.distance,
             "power": settings.power,
@@ -279,3 +287,7 @@ def _features_digest(features: FeatureSet) -> str:
     for array in features._core.flatten():
         content.update(np.ascontiguousarray(array).tobytes())
     return content.hexdigest()
+
+
+def _weights_digest(weights: npt.NDArray[np.float64]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(weights, dtype=np.float64).tobytes()).hexdigest()
