@@ -11,8 +11,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import feldspar as fs
+from feldspar import _core
 from feldspar.learners._base import MarkovLearner
 from feldspar.learners._clock import Clock
+from feldspar.learners._logistic import JoinedPath
+from feldspar.learners.l1_neighborhood import RULES
 
 
 def _rows(n: int, seed: int) -> np.ndarray[Any, Any]:
@@ -362,3 +365,45 @@ def test_a_row_of_weight_0_is_no_row(learner: MarkovLearner) -> None:
         assert weighted.valid_pll_ == without.valid_pll_
         assert weighted.network_.features == without.network_.features
         np.testing.assert_array_equal(weighted.network_.weights, without.network_.weights)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        fs.DN2MN(cpd="logistic", C=[0.1, 1.0, 10.0], exhaustive=True),
+        fs.L1Neighborhood(C=[0.1, 1.0, 10.0], exhaustive=True),
+        fs.L1Neighborhood(C=[0.1, 1.0, 10.0], selection="ebic"),
+    ],
+    ids=["DN2MN", "L1Neighborhood", "L1Neighborhood-ebic"],
+)
+def test_when_the_time_is_over_no_further_regressions_are_solved(learner: MarkovLearner) -> None:
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        learner.set_params(time_limit=1e-6, n_jobs=1).fit(TRAIN, X_valid=VALID)
+    solved = [row["C"] for row in learner.trials_ if "C" in row and "rule" not in row]
+    assert solved[:1] == [0.1]
+    assert 1.0 not in solved
+
+
+def test_joined_regressions_answer_as_a_path_does() -> None:
+    random = np.random.default_rng(3)
+    cardinalities = [3, 1, 2, 4, 2]
+    codes = random.integers(0, cardinalities, (300, 5))
+    copied = random.random(300) < 0.6
+    codes[copied, 2] = codes[copied, 0] % 2
+    codes[copied, 3] = codes[copied, 0]
+    data = _core.Dataset.merge(cardinalities, codes.astype(np.int32), None)
+    values = [0.01, 0.1, 1.0]
+    whole = _core.L1Path.fit(data, np.array(values), _core.L1Options(), 1, None)
+    single = [_core.L1Path.fit(data, np.array([C]), _core.L1Options(), 1, None) for C in values]
+    joined = JoinedPath(cardinalities, single)
+    assert joined.choose_by_ebic(0.25) == whole.choose_by_ebic(0.25)
+    for choice in (whole.choose_by_ebic(0.25), [0] * 5, [2] * 5, [2, 0, 1, 0, 2]):
+        for rule in RULES:
+            for ours, theirs in zip(
+                joined.edges(choice, rule), whole.edges(choice, rule), strict=True
+            ):
+                np.testing.assert_array_equal(ours, theirs)
+            ours = joined.features_by_choice(choice, rule).flatten()
+            theirs = whole.features_by_choice(choice, rule).flatten()
+            for a, b in zip(ours, theirs, strict=True):
+                np.testing.assert_array_equal(a, b)

@@ -71,6 +71,8 @@ def learn_conditionals(
                 if rest > C:
                     search.skip({"C": rest})
             break
+        if search.clock.is_over:
+            break
     assert best is not None  # there is a C
     _, C, core = best
     with search.clock.stage("structure"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from feldspar import _core
 from feldspar._jobs import resolve_jobs
@@ -50,9 +51,75 @@ class Regressions:
     valid_scores: list[float] | None
 
 
-def fit_path(search: Search, settings: PathSettings) -> Regressions:
-    """Solve the regressions for all values of C and remember a trial for each."""
-    return _fit(search, _checked(settings), settings, None)
+class JoinedPath:
+    """Regressions that were solved for one C after another, as a path of all of them.
+
+    It answers as `_core.L1Path` does: the core does not look at the time between values of C.
+
+    Parameters
+    ----------
+    cardinalities : sequence of int
+    paths : sequence of _core.L1Path
+        Of one C each, from small to large.
+    """
+
+    def __init__(self, cardinalities: Sequence[int], paths: Sequence[_core.L1Path]) -> None:
+        self._cardinalities = np.asarray(cardinalities, dtype=np.int64)
+        self._paths = paths
+
+    def choose_by_ebic(self, gamma: float) -> list[int]:
+        """Return for each target the C with the least EBIC, of equals the smallest."""
+        table = np.hstack([path.ebic(gamma) for path in self._paths])
+        return [int(i) for i in table.argmin(axis=1)]
+
+    def edges(
+        self, choice: Sequence[int], rule: Literal["and", "or"]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the ends of the edges, in lexicographic order."""
+        linked = np.zeros((len(choice), len(choice)), dtype=bool)  # by target, then predictor
+        for target, place in enumerate(choice):
+            linked[target, self._paths[place].weights(target, 0)[0]] = True
+        joined = linked & linked.T if rule == "and" else linked | linked.T
+        first, second = np.nonzero(np.triu(joined, k=1))
+        return first, second
+
+    def features_by_choice(
+        self, choice: Sequence[int], rule: Literal["and", "or"]
+    ) -> _core.FeatureSet:
+        """Return a feature for each non-zero value and, per edge, each pair of them."""
+        n_values = self._cardinalities - 1  # without the first
+        first, second = self.edges(choice, rule)
+        atoms, value = _places(n_values)
+        edge, pair = _places(n_values[first] * n_values[second])
+        first, second = first[edge], second[edge]
+        pairs = np.stack([pair // n_values[second], pair % n_values[second]], axis=1)
+        variables = np.concatenate([atoms, np.stack([first, second], axis=1).ravel()])
+        values = 1 + np.concatenate([value, pairs.ravel()])
+        lengths = np.repeat([1, 2], [len(atoms), len(edge)])
+        features, _ = _core.FeatureSet.build(
+            self._cardinalities.tolist(),
+            np.concatenate([[0], np.cumsum(lengths)]),
+            variables.astype(np.uint32),
+            np.arange(len(variables) + 1),
+            values.astype(np.uint16),
+        )
+        return features
+
+
+def _places(sizes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the group of each member of groups of these sizes, and its place in the group."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    return group, np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group]
+
+
+def fit_path(search: Search, settings: PathSettings) -> JoinedPath:
+    """Solve the regressions for all values of C, or as many as there is time for, at least one."""
+    paths = []
+    for regressions in fit_one_by_one(search, settings):
+        paths.append(regressions.core)
+        if search.clock.is_over:
+            break
+    return JoinedPath(search.data.train.schema.cardinalities, paths)
 
 
 def fit_one_by_one(search: Search, settings: PathSettings) -> Iterator[Regressions]:

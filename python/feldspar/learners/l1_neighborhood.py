@@ -12,6 +12,7 @@ from feldspar.features import FeatureSet, core_float
 from feldspar.learners._base import PRIOR_SDS, MarkovLearner, one_of
 from feldspar.learners._logistic import (
     C_VALUES,
+    JoinedPath,
     PathSettings,
     ascending,
     fit_one_by_one,
@@ -126,7 +127,7 @@ class L1Neighborhood(MarkovLearner):
         if self.selection == "ebic":
             gamma = core_float("gamma", self.gamma)
             path = fit_path(search, path_settings)
-            graphs.learn(path.core, path.core.choose_by_ebic(gamma), {"gamma": gamma})
+            graphs.learn(path, path.choose_by_ebic(gamma), {"gamma": gamma})
             return
         regressions = fit_one_by_one(search, path_settings)
 
@@ -150,7 +151,7 @@ class _Graphs:
         self._last: list[Contender] = []  # of the graph before, which has most edges in common
 
     def learn(
-        self, path: _core.L1Path, choice: list[int], params: dict[str, Any]
+        self, path: _core.L1Path | JoinedPath, choice: list[int], params: dict[str, Any]
     ) -> list[Contender]:
         """Learn the weights for each rule, the C of each variable being chosen."""
         search = self._search
