@@ -307,6 +307,24 @@ TEST_CASE("a time limit is kept inside a row, which has what was sampled until t
   CHECK(std::isnan(nothing.probabilities[0]));
 }
 
+TEST_CASE("a stop inside the only row leaves what was sampled, or throws before the first sample") {
+  const MarkovNetwork network = enumerated_networks(61, 2)[3].network;
+  const Codes unknown(network.schema().n_variables(), kUnknown);
+  GibbsOptions options = short_chains();
+  options.chains.n_samples = 1 << 30;
+  StopAfter monitor(200);
+  const auto result = gibbs_marginals(network, {unknown, {}}, options, {1, &monitor});
+  CHECK(result.status == SamplingStatus::interrupted);
+  CHECK(result.is_done[0] == 0);
+  CHECK(result.n_samples[0] > 0);
+  CHECK(std::isnan(result.r_hat[0]));
+  const auto exact = sum_over_states(network, {unknown, {}}).marginals;
+  CHECK(distance(result.probabilities, exact) < 0.1);
+  options.chains.burn_in = 1 << 30;
+  StopAfter before(200);
+  CHECK_THROWS_AS(gibbs_marginals(network, {unknown, {}}, options, {1, &before}), Interrupted);
+}
+
 TEST_CASE("bad options and bad evidence are refused by name") {
   const MarkovNetwork network(FeatureSetBuilder(Schema({2, 3})).finish(), {});
   const Codes row{-1, -1};

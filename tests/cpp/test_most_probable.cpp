@@ -34,6 +34,23 @@ double value_of(const MarkovNetwork& network, const RandomEvidence& evidence, st
                                   evidence.row(network.schema(), row).log_likelihoods);
 }
 
+// A chain of n variables that want to be equal; the weights of the values 1 are `fields`.
+MarkovNetwork chain(const std::vector<double>& fields, double strength) {
+  const std::size_t n = fields.size();
+  FeatureSetBuilder builder(binary_schema(n));
+  std::vector<double> weights;
+  for (Variable v = 0; v + 1 < n; ++v)
+    for (Value a = 0; a < 2; ++a) {
+      builder.add(std::vector<Variable>{v, v + 1}, std::vector<Value>{a, a});
+      weights.push_back(strength);
+    }
+  for (Variable v = 0; v < n; ++v) {
+    builder.add(std::vector<Variable>{v}, std::vector<Value>{1});
+    weights.push_back(fields[v]);
+  }
+  return {std::move(builder).finish(), weights};
+}
+
 bool close(double a, double b) { return std::abs(a - b) <= 1e-10 * (1 + std::abs(b)); }
 
 }  // namespace
@@ -79,7 +96,65 @@ TEST_CASE("ties: a state of the highest log-potential, the same every time") {
     CHECK(result.log_potentials[0] == 2.0);
     CHECK(result.states[0] == result.states[1]);
   }
-  CHECK(most_probable(network, {nothing, {}}, by(max_product)).proven[0] == 0);
+}
+
+TEST_CASE("on a chain max-product proves the best state, be others as good or nearly so") {
+  const auto check = [](const std::vector<double>& fields, double strength) {
+    const MarkovNetwork network = chain(fields, strength);
+    const Codes nothing(fields.size(), kUnknown);
+    const MostProbable result = most_probable(network, {nothing, {}}, by(max_product));
+    const Codes best = enumerate_most_probable(network, {nothing, {}}, {});
+    const double highest = log_potential(network.features(), network.weights(), best);
+    CHECK(result.proven[0] == 1);
+    CHECK(result.log_potentials[0] >= highest - 1e-13 * (1 + std::abs(highest)));
+    CHECK(result.rows[0].status == RowStatus::converged);
+  };
+  check({-0.25, 0.5, -0.25, 0.25, -0.5, 0.25}, 4);  // all 0 and all 1: both 20
+  Dice dice(8);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> fields = dice.numbers(3 + dice.below(9), -0.5, 0.5);
+    double sum = 0;
+    for (const double h : fields) sum += h;
+    // All 0 and all 1 differ by this much.
+    fields[0] += (round % 2 == 0 ? 1 : -1) * std::pow(10.0, -5 - round % 6) - sum;
+    check(fields, std::vector<double>{0.5, 1, 2, 4}[dice.below(4)]);
+  }
+}
+
+TEST_CASE("long chains are proven whatever the iterations, long conjunctions too") {
+  Dice dice(10);
+  MostProbableOptions options = by(max_product);
+  options.max_iterations = 3;
+  const std::size_t n = 500;
+  const MarkovNetwork network = chain(dice.numbers(n, -1, 1), 3);
+  const Codes nothing(n, kUnknown);
+  const MostProbable result = most_probable(network, {nothing, {}}, options);
+  const MostProbable exact = most_probable(network, {nothing, {}}, by(junction_tree));
+  CHECK(result.proven[0] == 1);
+  CHECK(close(result.log_potentials[0], exact.log_potentials[0]));
+
+  // Conjunctions of five and four tests that share one variable; ties by the coarse weights.
+  for (int round = 0; round < 300; ++round) {
+    const Schema schema = random_schema(dice, 8, 2, 3);
+    FeatureSetBuilder builder(schema);
+    std::vector<double> weights;
+    const auto add = [&](std::vector<Variable> variables) {
+      std::vector<Value> values;
+      for (const Variable v : variables)
+        values.push_back(static_cast<Value>(dice.below(schema.cardinality(v))));
+      if (builder.add(variables, values).outcome == Added::new_feature)
+        weights.push_back(0.5 * (static_cast<double>(dice.below(13)) - 6));
+    };
+    add({0, 1, 2, 3, 4});
+    add({4, 5, 6, 7});
+    for (Variable v = 0; v < 8; ++v) add({v});
+    const MarkovNetwork small(std::move(builder).finish(), weights);
+    const Codes unknown(8, kUnknown);
+    const MostProbable found = most_probable(small, {unknown, {}}, by(max_product));
+    const Codes best = enumerate_most_probable(small, {unknown, {}}, {});
+    CHECK(found.proven[0] == 1);
+    CHECK(close(found.log_potentials[0], log_potential(small.features(), small.weights(), best)));
+  }
 }
 
 TEST_CASE("climbing never goes down and ends where no single change helps") {

@@ -9,8 +9,8 @@
 // and a change of value what depends on it. The chains of a row are worked on side by side.
 //
 // Equal bits for any number of threads; rows with the same evidence have the same result
-// (sampled_marginals.hpp). A stop or a time limit leaves the rows that are finished, flagged as such;
-// a stop before the first throws Interrupted.
+// (sampled_marginals.hpp). A stop or a time limit leaves the rows that are finished, flagged as such,
+// and of the others what was sampled; a stop before the first sample throws Interrupted.
 #pragma once
 
 #include <algorithm>

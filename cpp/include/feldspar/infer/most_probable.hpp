@@ -1,9 +1,9 @@
 // The most probable state given evidence.
 //
 // - junction_tree: exact, by max-sum; InvalidInput where the tree is too wide.
-// - max_product: max-product belief propagation, the best value of each variable, then climbing.
-//   Proven optimal if the factor graph has no cycles, the messages converged and no two values of a
-//   variable are equally good.
+// - max_product: where the factor graph has no cycles exact, by messages to the root and back
+//   (forest_maximum.hpp); else max-product belief propagation, the best value of each variable, then
+//   climbing, of which nothing is proven.
 // - icm: iterated conditional modes from several starts. One variable at a time is set to its best
 //   value, the others given, until none can be improved. Counters of failed tests make a step cost
 //   O(features of the variable). The first start takes each variable's own potential, the others
@@ -37,6 +37,7 @@
 #include <feldspar/infer/evidence_batch.hpp>
 #include <feldspar/infer/factor_graph.hpp>
 #include <feldspar/infer/factor_neighbours.hpp>
+#include <feldspar/infer/forest_maximum.hpp>
 #include <feldspar/infer/junction_tree.hpp>
 #include <feldspar/infer/literals.hpp>
 #include <feldspar/infer/marginals.hpp>
@@ -73,7 +74,7 @@ inline MostProbableMethod most_probable_method_named(std::string_view wanted) {
 struct MostProbableOptions {
   MostProbableMethod method = MostProbableMethod::automatic;
   double max_table_entries = JunctionTreeOptions{}.max_table_entries;
-  Schedule schedule = Schedule::synchronous;  // this and the next three: of max-product
+  Schedule schedule = Schedule::synchronous;  // this and the next three: of max-product with cycles
   double damping = 0.5;
   std::int32_t max_iterations = 200;
   double tolerance = 1e-6;
@@ -195,17 +196,13 @@ struct Candidate {
   RowDiagnostics diagnostics;
 };
 
-// The best value of each variable by its part of `scores`; `unique` if each is so by a margin.
+// The best value of each variable by its part of `scores`.
 inline std::vector<Value> best_values(std::span<const double> scores,
-                                      std::span<const std::size_t> offsets, bool& unique) {
+                                      std::span<const std::size_t> offsets) {
   std::vector<Value> state;
-  unique = true;
   for (std::size_t v = 0; v + 1 < offsets.size(); ++v) {
     const auto own = scores.subspan(offsets[v], offsets[v + 1] - offsets[v]);
-    const auto best = std::ranges::max_element(own);
-    for (auto other = own.begin(); other != own.end(); ++other)
-      if (other != best && !(*best - *other > 1e-9 * (1 + std::abs(*best)))) unique = false;
-    state.push_back(static_cast<Value>(best - own.begin()));
+    state.push_back(static_cast<Value>(std::ranges::max_element(own) - own.begin()));
   }
   return state;
 }
@@ -279,14 +276,18 @@ class MostProbableSolver {
 
   Candidate by_max_product(const ConditionedRow& row, const ConjunctionGraph& graph) const {
     const FactorGraph factors(*layout_, row.weights);
-    Propagation<MaxOfLogs> propagation(factors, options_.propagation());
     Candidate result;
     result.method = MostProbableMethod::max_product;
+    if (is_forest(factors)) {
+      result.state = forest_maximum(factors, row.weights);
+      result.log_potential = Climber(graph, result.state).log_potential();
+      result.proven = true;
+      result.diagnostics = {RowStatus::converged, 1, 0.0};
+      return result;
+    }
+    Propagation<MaxOfLogs> propagation(factors, options_.propagation());
     result.diagnostics = propagation.run(stop_);
-    bool unique = false;
-    Climber climber(graph, best_values(propagation.totals(), graph.offsets(), unique));
-    result.proven =
-        unique && result.diagnostics.status == RowStatus::converged && is_forest(factors);
+    Climber climber(graph, best_values(propagation.totals(), graph.offsets()));
     climber.climb(stop_);
     result.state = climber.state();
     result.log_potential = climber.log_potential();
@@ -316,8 +317,7 @@ class MostProbableSolver {
   }
 
   std::vector<Value> icm_start(const ConjunctionGraph& graph, std::int32_t start) const {
-    bool unique = false;
-    if (start == 0) return best_values(graph.unary(), graph.offsets(), unique);
+    if (start == 0) return best_values(graph.unary(), graph.offsets());
     Random random(options_.seed, {"icm", static_cast<std::uint64_t>(start)});
     std::vector<Value> state;
     for (const Value cardinality : graph.schema().cardinalities())

@@ -179,8 +179,8 @@ SampledMarginals MarginalSampler<RunChains>::sample() {
   copy_twins();
   const bool all =
       std::ranges::all_of(result_.is_done, [](std::uint8_t done) { return done != 0; });
-  const bool any =
-      std::ranges::any_of(result_.is_done, [](std::uint8_t done) { return done != 0; });
+  // Samples of a row that is not finished are an answer too, as after a time limit.
+  const bool any = std::ranges::any_of(result_.n_samples, [](std::int64_t n) { return n > 0; });
   const bool interrupted = !all && stop_.interrupted();
   if (interrupted && !any) throw Interrupted();
   result_.status = all           ? SamplingStatus::finished

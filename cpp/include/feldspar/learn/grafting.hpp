@@ -10,7 +10,8 @@
 // over the whole pool, whichever way they were found. beta is annealed from a large value to its own,
 // which keeps networks sparse while inference is at its most accurate; each step of the way starts
 // from the features with non-zero weights. Without L1 the threshold is `min_gradient` and active
-// features stay.
+// features stay. Active features of weight 0 make room for others where `max_features` is reached, and
+// count as inactive in the result.
 //
 // A path of penalties is one run from the strongest to the weakest. The features for single non-zero
 // values are always active and carry no L1 penalty. What is left between the largest gradient of an
@@ -25,7 +26,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -78,18 +78,23 @@ class GraftingRun {
   End fit(const Penalty& penalty, double tolerance);
   void look_at_inactive();
   double gradient(std::size_t place) const {
-    return counts_[inactive_[place]] - data_.total_weight() * chances_[place];
+    return counts_[looked_at_[place]] - data_.total_weight() * chances_[place];
   }
   double largest_gradient() const;
   std::vector<FeatureId> best_candidates(const Penalty& penalty, double tolerance) const;
   void introduce(const std::vector<FeatureId>& chosen);
-  void drop_zeros();
+  void make_room(std::vector<bool>& dropped);
   void rebuild();
   struct Part {
     std::vector<FeatureId> active;
     std::vector<double> weights;  // of the single values, then of these
   };
-  Part nonzero_part() const;
+  template <class Keeps>
+  Part part_that(Keeps&& keeps) const;
+  Part nonzero_part() const {
+    return part_that([](FeatureId, double weight) { return weight != 0; });
+  }
+  void reduce_to(Part kept);
   FeatureSet features_of(std::span<const FeatureId> active) const;
   Eigen::VectorXd l1_factors() const;
   double threshold(const Penalty& penalty) const {
@@ -112,11 +117,12 @@ class GraftingRun {
   GraftingOptions options_;
   Execution execution_;
   Clock::time_point started_ = Clock::now();
-  std::vector<double> counts_;       // of the pool
-  std::vector<double> information_;  // of the pool, for Introduction::simple
-  std::vector<FeatureId> inactive_;  // of the pool, ascending
-  std::vector<double> chances_;      // of the inactive features; empty before they are looked at
-  std::vector<FeatureId> active_;    // of the pool, in the order of their introduction
+  std::vector<double> counts_;        // of the pool
+  std::vector<double> information_;   // of the pool, for Introduction::simple
+  std::vector<FeatureId> inactive_;   // of the pool, ascending
+  std::vector<FeatureId> looked_at_;  // the inactive, then with L1 the active ones of weight 0
+  std::vector<double> chances_;       // of these; empty before they are looked at
+  std::vector<FeatureId> active_;     // of the pool, in the order of their introduction
   std::optional<InferredLikelihood> likelihood_;
   Eigen::VectorXd weights_;  // of the single values, then of the active features
   std::optional<WeightFit> fit_;
@@ -190,14 +196,11 @@ inline GraftingRun::End GraftingRun::go_to(const Penalty& penalty) {
     while (*annealed_ * options_.anneal > penalty.l1) {
       step.l1 = *annealed_ *= options_.anneal;
       if (work_at(step, rough) == End::stop) {
-        // No room for more: what is there still gets the weights of the penalty asked for.
-        if (stop_ != GraftingStop::max_features ||
-            fit(penalty, options_.weights.tolerance) == End::stop)
-          return End::stop;
-        look_at_inactive();
-        return stop_for(GraftingStop::max_features);
+        if (stop_ != GraftingStop::max_features) return End::stop;
+        stop_ = GraftingStop::optimum;
+        break;  // no room for more: what is there goes on to the penalty asked for
       }
-      drop_zeros();
+      reduce_to(nonzero_part());
     }
     annealed_ = penalty.l1;
   }
@@ -206,6 +209,7 @@ inline GraftingRun::End GraftingRun::go_to(const Penalty& penalty) {
 
 // Learns, looks and introduces until no gradient is beyond the threshold.
 inline GraftingRun::End GraftingRun::work_at(const Penalty& penalty, double tolerance) {
+  std::vector<bool> dropped(pool_.size(), false);  // to make room
   for (;;) {
     if (fit(penalty, tolerance) == End::stop) return End::stop;
     ++n_rounds_;
@@ -216,6 +220,8 @@ inline GraftingRun::End GraftingRun::work_at(const Penalty& penalty, double tole
                        .total = 0,
                        .value = fit_->objective});
     if (chosen.empty()) return End::done;
+    if (penalty.l1 > 0 && chosen.size() > options_.max_features - active_.size())
+      make_room(dropped);
     if (active_.size() >= options_.max_features) return stop_for(GraftingStop::max_features);
     chosen.resize(std::min(chosen.size(), options_.max_features - active_.size()));
     introduce(chosen);
@@ -253,19 +259,24 @@ inline GraftingRun::End GraftingRun::fit(const Penalty& penalty, double toleranc
 
 inline void GraftingRun::look_at_inactive() {
   const auto n = static_cast<std::size_t>(weights_.size());
+  looked_at_ = inactive_;
+  if (fit_->penalty.l1 > 0)
+    for (std::size_t k = 0; k < active_.size(); ++k)
+      if (weights_[static_cast<Eigen::Index>(singles_.size() + k)] == 0)
+        looked_at_.push_back(active_[k]);
   chances_ =
-      likelihood_->engine().expectations_of({weights_.data(), n}, pool_, inactive_, execution_);
+      likelihood_->engine().expectations_of({weights_.data(), n}, pool_, looked_at_, execution_);
 }
 
 inline double GraftingRun::largest_gradient() const {
   double largest = 0;
-  for (std::size_t i = 0; i < inactive_.size(); ++i)
+  for (std::size_t i = 0; i < looked_at_.size(); ++i)
     largest = std::max(largest, std::abs(gradient(i)));
   return largest;
 }
 
-// The places among the inactive features of those to introduce, best first. A gradient beyond the
-// threshold counts if it is so by more than the accuracy to which active weights are learned.
+// The inactive features to introduce, best first. A gradient beyond the threshold counts if it is so
+// by more than the accuracy to which active weights are learned.
 inline std::vector<FeatureId> GraftingRun::best_candidates(const Penalty& penalty,
                                                            double tolerance) const {
   const double total = data_.total_weight();
@@ -284,7 +295,7 @@ inline std::vector<FeatureId> GraftingRun::best_candidates(const Penalty& penalt
                          : options_.scheme == Introduction::gain
                              ? best_single_gain(counts_[j], total, p, penalty).gain
                              : information_[j];
-    scored.emplace_back(-score, static_cast<FeatureId>(i));
+    scored.emplace_back(-score, j);
   }
   std::ranges::sort(scored);
   std::vector<FeatureId> chosen;
@@ -293,40 +304,41 @@ inline std::vector<FeatureId> GraftingRun::best_candidates(const Penalty& penalt
   return chosen;
 }
 
-// Makes inactive features, by their places, active. Throws InvalidInput, nothing changed, if there is
-// no inference for them.
+// Makes inactive features active. Throws InvalidInput, nothing changed, if there is no inference for
+// them.
 inline void GraftingRun::introduce(const std::vector<FeatureId>& chosen) {
   const std::size_t before = active_.size();
-  for (const FeatureId i : chosen) active_.push_back(inactive_[i]);
+  active_.insert(active_.end(), chosen.begin(), chosen.end());
   try {
     rebuild();
   } catch (...) {
     active_.resize(before);
     throw;
   }
-  constexpr FeatureId kGone = std::numeric_limits<FeatureId>::max();
-  for (const FeatureId i : chosen) inactive_[i] = kGone;
-  std::erase(inactive_, kGone);
+  std::vector<FeatureId> gone = chosen;
+  std::ranges::sort(gone);
+  std::erase_if(inactive_, [&](FeatureId j) { return std::ranges::binary_search(gone, j); });
   chances_.clear();
   weights_.conservativeResizeLike(
       Eigen::VectorXd::Zero(static_cast<Eigen::Index>(singles_.size() + active_.size())));
 }
 
-// The active features whose weights are not 0.
-inline GraftingRun::Part GraftingRun::nonzero_part() const {
+// The active features of which keeps(feature, weight).
+template <class Keeps>
+GraftingRun::Part GraftingRun::part_that(Keeps&& keeps) const {
   Part part{{}, {weights_.data(), weights_.data() + singles_.size()}};
   for (std::size_t k = 0; k < active_.size(); ++k) {
     const double weight = weights_[static_cast<Eigen::Index>(singles_.size() + k)];
-    if (weight == 0) continue;
+    if (!keeps(active_[k], weight)) continue;
     part.active.push_back(active_[k]);
     part.weights.push_back(weight);
   }
   return part;
 }
 
-// The others become inactive.
-inline void GraftingRun::drop_zeros() {
-  Part kept = nonzero_part();
+// The other active features, whose weights are 0, become inactive. That changes no expectation, so
+// chances_ stay.
+inline void GraftingRun::reduce_to(Part kept) {
   if (kept.active.size() == active_.size()) return;
   for (const FeatureId j : active_)
     if (std::ranges::find(kept.active, j) == kept.active.end()) inactive_.push_back(j);
@@ -334,25 +346,35 @@ inline void GraftingRun::drop_zeros() {
   active_ = std::move(kept.active);
   weights_ = Eigen::Map<const Eigen::VectorXd>(kept.weights.data(),
                                                static_cast<Eigen::Index>(kept.weights.size()));
-  chances_.clear();
   rebuild();
+}
+
+// Active features of weight 0 become inactive and are noted in `dropped`. Those noted before stay: with
+// belief propagation a feature may be wanted again and again and have weight 0 whenever it is
+// there, and rounds have to end.
+inline void GraftingRun::make_room(std::vector<bool>& dropped) {
+  reduce_to(part_that([&](FeatureId j, double weight) {
+    if (weight != 0 || dropped[j]) return true;
+    dropped[j] = true;
+    return false;
+  }));
 }
 
 inline GraftingFit GraftingRun::result() const {
   GraftingFit result;
   Part part{active_, {weights_.data(), weights_.data() + weights_.size()}};
   if (fit_ && fit_->penalty.l1 > 0) part = nonzero_part();
+  result.n_inactive = inactive_.size() + active_.size() - part.active.size();
   result.features = features_of(part.active);
   if (fit_) result.fit = *fit_;
   result.fit.weights = std::move(part.weights);
   result.stop = stop_;
   result.message = message_;
   result.threshold = threshold_;
-  result.n_inactive = inactive_.size();
   result.method = likelihood_->engine().method();
   result.n_rounds = n_rounds_;
   result.n_inferences = n_inferences_ + likelihood_->n_inferences();
-  if (chances_.empty() && !inactive_.empty()) return result;
+  if (chances_.size() != result.n_inactive) return result;
   result.largest_gradient = largest_gradient();
   result.violation = std::max(0.0, result.largest_gradient - threshold_);
   return result;
