@@ -77,10 +77,18 @@ TEST_CASE("the memory equals BFGS with full matrices") {
   const Eigen::Index n = 6;
   const MatrixXd root = numbers.matrix(n, n);
   const MatrixXd hessian = root * root.transpose() + MatrixXd::Identity(n, n);
-  for (const bool scaled : {false, true}) {
-    CAPTURE(scaled);
-    const VectorXd diagonal = scaled ? VectorXd(numbers.vector(n).array() + 1.5) : VectorXd();
-    LbfgsMemory memory(n, 3, diagonal);
+  const MatrixXd factor = numbers.matrix(n, n);
+  const MatrixXd full = factor * factor.transpose() + MatrixXd::Identity(n, n);
+  const VectorXd diagonal = numbers.vector(n).array() + 1.5;
+  struct Initial {
+    MatrixXd d;
+    InitialInverse given;
+  };
+  for (const auto& [d, given] :
+       {Initial{MatrixXd::Identity(n, n), {}},
+        Initial{MatrixXd(diagonal.asDiagonal()), diagonal_inverse(diagonal)},
+        Initial{full, {[&full](VectorXd& v) { v = (full * v).eval(); }}}}) {
+    LbfgsMemory memory(n, 3, given);
     std::vector<VectorXd> s, y;
     for (int k = 0; k < 5; ++k) {
       s.push_back(numbers.vector(n));
@@ -90,7 +98,6 @@ TEST_CASE("the memory equals BFGS with full matrices") {
     s.erase(s.begin(), s.begin() + 2);  // the memory holds three
     y.erase(y.begin(), y.begin() + 2);
     CHECK(memory.size() == 3);
-    const MatrixXd d = scaled ? MatrixXd(diagonal.asDiagonal()) : MatrixXd::Identity(n, n);
     const double gamma = s.back().dot(y.back()) / y.back().dot(d * y.back());
     const VectorXd v = numbers.vector(n);
     VectorXd product = v;
@@ -109,9 +116,11 @@ TEST_CASE("a product within free coordinates is one in the smaller space") {
   const Eigen::Index n = 5;
   const std::vector<Eigen::Index> kept{0, 2, 4};
   const VectorXd free{{1, 0, 1, 0, 1}};
-  const VectorXd diagonal = numbers.vector(n).array() + 1.5;
-  LbfgsMemory large(n, 4, diagonal);
-  LbfgsMemory small(3, 4, diagonal(kept));
+  const MatrixXd factor = numbers.matrix(n, n);
+  const MatrixXd d = factor * factor.transpose() + MatrixXd::Identity(n, n);
+  const MatrixXd d_kept = d(kept, kept);
+  LbfgsMemory large(n, 4, {[&d](VectorXd& v) { v = (d * v).eval(); }});
+  LbfgsMemory small(3, 4, {[&d_kept](VectorXd& v) { v = (d_kept * v).eval(); }});
   for (int k = 0; k < 4; ++k) {
     const VectorXd s = numbers.vector(n);
     const VectorXd y = s + 0.3 * numbers.vector(n).cwiseProduct(s);

@@ -59,11 +59,13 @@
 #include <feldspar/optim/result.hpp>
 #include <feldspar/optim/run.hpp>
 
+#include <feldspar/objective/bias_directions.hpp>
 #include <feldspar/objective/categorical_loss.hpp>
 #include <feldspar/objective/column_groups.hpp>
 #include <feldspar/objective/index_plan.hpp>
 #include <feldspar/objective/likelihood.hpp>
 #include <feldspar/objective/logistic.hpp>
+#include <feldspar/objective/margin_signs.hpp>
 #include <feldspar/objective/margin_state.hpp>
 #include <feldspar/objective/narrow_index.hpp>
 #include <feldspar/objective/pattern_table.hpp>
@@ -98,6 +100,7 @@
 #include <feldspar/infer/factor_graph.hpp>
 #include <feldspar/infer/factor_messages.hpp>
 #include <feldspar/infer/factor_neighbours.hpp>
+#include <feldspar/infer/forest_maximum.hpp>
 #include <feldspar/infer/gibbs.hpp>
 #include <feldspar/infer/hidden_model.hpp>
 #include <feldspar/infer/junction_tree.hpp>

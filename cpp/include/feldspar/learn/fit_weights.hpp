@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -22,6 +23,7 @@
 
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
+#include <feldspar/objective/bias_directions.hpp>
 #include <feldspar/objective/penalized.hpp>
 #include <feldspar/objective/preconditioner.hpp>
 #include <feldspar/objective/pseudo_likelihood.hpp>
@@ -158,7 +160,8 @@ class WeightRun {
       : likelihood_(likelihood),
         last_(likelihood),
         penalty_(penalty),
-        coordinates_(likelihood.geometry(), penalty.precision(), penalty.l1 == 0) {
+        coordinates_(likelihood.geometry(), penalty.precision(), penalty.l1 == 0),
+        directions_(std::make_shared<BiasDirections>(likelihood.geometry(), coordinates_)) {
     penalty_.check();
     const auto n = static_cast<Eigen::Index>(likelihood.n_features());
     l1_ = Eigen::VectorXd::Constant(n, penalty.l1);
@@ -208,16 +211,21 @@ class WeightRun {
     optimize.gap_tolerance = options.tolerance * likelihood_.total_weight();
     if (penalty_.l1 > 0)
       return minimize_owlqn(objective, z_, l1_.cwiseProduct(coordinates_.scale()).eval(), optimize,
-                            execution);
-    if (!memory_) memory_.emplace(z_.size(), optimize.memory);
+                            execution, initial_inverse());
+    if (!memory_) memory_.emplace(z_.size(), optimize.memory, initial_inverse());
     return minimize_lbfgs(objective, z_, *memory_, optimize, execution);
+  }
+
+  InitialInverse initial_inverse() const {
+    return {[directions = directions_](Eigen::VectorXd& v) { directions->multiply(v); }};
   }
 
   LogLikelihood& likelihood_;
   detail::LastEvaluation<LogLikelihood> last_;
   Penalty penalty_;
   Preconditioner coordinates_;
-  Eigen::VectorXd l1_;  // by weight
+  std::shared_ptr<const BiasDirections> directions_;  // the memory uses them too
+  Eigen::VectorXd l1_;                                // by weight
   Eigen::VectorXd z_;
   std::optional<LbfgsMemory> memory_;
 };

@@ -38,6 +38,7 @@
 #include <feldspar/feature/context_table.hpp>
 #include <feldspar/feature/feature_lookup.hpp>
 #include <feldspar/feature/feature_set.hpp>
+#include <feldspar/objective/margin_signs.hpp>
 
 namespace feldspar {
 
@@ -64,6 +65,21 @@ class FeatureGeometry {
     return {parts_.data() + begin_[f], begin_[f + 1] - begin_[f]};
   }
   bool has_parts() const noexcept { return !parts_.empty(); }
+
+  // What a unit of a feature's weight, or of its centred coordinate, adds to one margin of one of its
+  // variables, summed over the rows. Margins of all variables are numbered through.
+  struct Pull {
+    std::uint32_t margin;
+    double by_weight, by_centred;
+  };
+  std::span<const Pull> pulls(FeatureId f) const noexcept {
+    return {pulls_.data() + pull_begin_[f], pull_begin_[f + 1] - pull_begin_[f]};
+  }
+  std::span<const Pull> all_pulls() const noexcept { return pulls_; }
+  // Curvature of the negative PLL along each margin's bias, where every conditional equals the
+  // variable's marginal; per unit of weight of the rows.
+  std::span<const double> margin_variance() const noexcept { return margin_variance_; }
+  double total_weight() const noexcept { return total_weight_; }
   // More features than observations, a variable of a row each.
   bool outnumbers_data() const noexcept { return outnumbers_data_; }
   // Features by falling length: every feature before its parts.
@@ -72,13 +88,19 @@ class FeatureGeometry {
  private:
   void add_parts(const FeatureSet& features, const FeatureLookup& lookup, FeatureId f,
                  std::span<const double> share);
+  void add_pulls(const FeatureSet& features, FeatureId f, std::span<const double> support_of_test,
+                 std::span<const std::uint32_t> first_margin);
 
   std::size_t n_features_ = 0;
+  double total_weight_ = 0;
   bool outnumbers_data_ = false;
   std::vector<double> curvature_, centred_curvature_;
   std::vector<std::size_t> begin_{0};
   std::vector<Part> parts_;
   std::vector<FeatureId> longest_first_;
+  std::vector<std::size_t> pull_begin_{0};
+  std::vector<Pull> pulls_;
+  std::vector<double> margin_variance_;
 };
 
 // The map between weights w and coordinates z for one penalty. Keeps a reference to the geometry.
@@ -88,6 +110,7 @@ class Preconditioner {
   Preconditioner(const FeatureGeometry& geometry, double precision, bool centred);
 
   Eigen::Index dimension() const noexcept { return scale_.size(); }
+  bool is_centred() const noexcept { return centred_; }
   // |dw_j / dz_j|; without centring all there is.
   const Eigen::VectorXd& scale() const noexcept { return scale_; }
 
@@ -129,11 +152,25 @@ inline std::vector<double> test_shares(const FeatureSet& features, const Dataset
   return shares;
 }
 
+// Shares of the values above 0 of all variables, one after another; a little off 0 and 1 as above.
+inline std::vector<double> value_shares(const Dataset& data, const WeightedCounter& counter) {
+  std::vector<Word> rows(data.columns().n_words());
+  std::vector<double> shares;
+  for (Variable v = 0; v < data.n_variables(); ++v)
+    for (Value value = 1; value < data.schema().cardinality(v); ++value) {
+      fill_bits(rows, data.n_rows());
+      data.columns().intersect(v, {&value, 1}, rows);
+      shares.push_back((counter.count(rows) + 0.5) / (data.total_weight() + 1.0));
+    }
+  return shares;
+}
+
 }  // namespace detail
 
 inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const ContextTable& table,
                                         const Dataset& data, const Execution& execution)
     : n_features_(features.size()),
+      total_weight_(data.total_weight()),
       outnumbers_data_(features.size() > data.n_rows() * data.n_variables()) {
   const WeightedCounter counter(data);
   const std::vector<double> share = detail::test_shares(features, data, counter);
@@ -164,6 +201,19 @@ inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const Contex
     centred_curvature_.push_back(centred ? static_cast<double>(n) * data.total_weight() * product
                                          : own);
   }
+  std::vector<double> support_of_test(features.n_tests());
+  for (std::size_t t = 0; t < support_of_test.size(); ++t)
+    support_of_test[t] = support[table.of_test(t)];
+  std::vector<std::uint32_t> first_margin;
+  for (Variable v = 0; v < data.n_variables(); ++v) {
+    first_margin.push_back(static_cast<std::uint32_t>(margin_variance_.size()));
+    margin_variance_.resize(margin_variance_.size() + data.schema().cardinality(v) - 1u);
+  }
+  std::ranges::transform(detail::value_shares(data, counter), margin_variance_.begin(),
+                         [](double q) { return q * (1 - q); });
+  for (FeatureId f = 0; f < features.size(); ++f)
+    add_pulls(features, f, support_of_test, first_margin);
+
   longest_first_.resize(n_features_);
   std::iota(longest_first_.begin(), longest_first_.end(), FeatureId{0});
   std::ranges::stable_sort(longest_first_, std::greater<>{},
@@ -191,6 +241,32 @@ inline void FeatureGeometry::add_parts(const FeatureSet& features, const Feature
     if (complete) parts_.push_back({*found, coefficient});
   }
   if (!complete) parts_.resize(first_part);
+}
+
+// A context that holds on rows of weight s pulls by s at the margins its test admits; a centred
+// feature pulls by what it and its parts do together.
+inline void FeatureGeometry::add_pulls(const FeatureSet& features, FeatureId f,
+                                       std::span<const double> support_of_test,
+                                       std::span<const std::uint32_t> first_margin) {
+  const auto tests = features[f];
+  const std::size_t first = features.first_test(f);
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const double own = support_of_test[first + i];
+    double together = own;
+    for (const Part& part : parts(f)) {
+      const auto kept = features[part.feature];
+      for (std::size_t k = 0; k < kept.size(); ++k)
+        if (kept[k].variable == tests[i].variable)
+          together += part.coefficient * support_of_test[features.first_test(part.feature) + k];
+    }
+    for_each_margin(
+        features.values(tests[i].values), features.schema().cardinality(tests[i].variable),
+        [&](std::size_t margin, double sign) {
+          const auto m = static_cast<std::uint32_t>(margin);
+          pulls_.push_back({first_margin[tests[i].variable] + m, sign * own, sign * together});
+        });
+  }
+  pull_begin_.push_back(pulls_.size());
 }
 
 inline Preconditioner::Preconditioner(const FeatureGeometry& geometry, double precision,

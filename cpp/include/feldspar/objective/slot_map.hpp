@@ -1,9 +1,8 @@
 // From feature weights to slots and back.
 //
 // A slot is one coordinate of the margins' parametrisation: (variable, context, margin). A feature
-// that tests v with the value set S adds its weight to the slots of its context under v: +w to the
-// margin of every value in S or, where S contains value 0 (against which margins are taken), -w to
-// the margin of every value not in S.
+// adds its weight to, or takes it from, the slots of its context under each of its variables
+// (margin_signs.hpp).
 //
 // Layout: the biases (empty contexts) of all variables; the wide contexts, tile by tile, kLanes
 // slots each; the narrow contexts, variable by variable.
@@ -23,6 +22,7 @@
 #include <feldspar/feature/context_table.hpp>
 #include <feldspar/feature/feature_set.hpp>
 #include <feldspar/objective/index_plan.hpp>
+#include <feldspar/objective/margin_signs.hpp>
 
 namespace feldspar {
 
@@ -166,10 +166,9 @@ inline void SlotMap::lay_out(const Schema& schema, const IndexPlan& plan) {
 
 inline void SlotMap::add_terms(std::size_t slot, std::span<const Value> values,
                                std::size_t cardinality) {
-  const bool has_zero = values.front() == 0;
-  for (std::size_t value = 1; value < cardinality; ++value)
-    if (std::ranges::binary_search(values, static_cast<Value>(value)) != has_zero)
-      by_feature_.terms.push_back(static_cast<std::uint32_t>(2 * (slot + value - 1)) + has_zero);
+  for_each_margin(values, cardinality, [&](std::size_t margin, double sign) {
+    by_feature_.terms.push_back(static_cast<std::uint32_t>(2 * (slot + margin)) + (sign < 0));
+  });
 }
 
 }  // namespace feldspar

@@ -86,7 +86,7 @@ OptimizeResult minimize_lbfgs(Objective& objective, const Eigen::VectorXd& x0,
                               const Eigen::VectorXd& inverse_diagonal = {}) {
   options.check();
   check_start(objective, x0, inverse_diagonal);
-  LbfgsMemory memory(x0.size(), options.memory, inverse_diagonal);
+  LbfgsMemory memory(x0.size(), options.memory, diagonal_inverse(inverse_diagonal));
   return minimize_lbfgs(objective, x0, memory, options, execution);
 }
 

@@ -3,9 +3,9 @@
 //   s = x[k+1] - x[k],   y = gradient[k+1] - gradient[k],
 //
 // applied by the two-loop recursion to the initial matrix H0 = gamma D with gamma = s'y / y'Dy of
-// the newest pair. D is a positive diagonal given by the caller, ideally the inverse of the
-// Hessian's diagonal, or the identity. H is positive definite, since pairs without positive
-// curvature are not stored.
+// the newest pair. D is the identity or a positive definite matrix given by the caller, ideally near
+// the inverse of the Hessian. H is positive definite, since pairs without positive curvature are not
+// stored.
 //
 // Cost of a product: about 4 m n multiplications, each pair being read twice; storage 2 (m + 1) n
 // doubles. For large n reading is all that counts, so that the change of v by one pair and its
@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <utility>
 
 #include <Eigen/Core>
@@ -56,15 +57,27 @@ struct AddAndMultiplyKernel {
 
 }  // namespace detail
 
+// D, symmetric and positive definite; without `multiply` the identity.
+struct InitialInverse {
+  std::function<void(Eigen::VectorXd&)> multiply;  // v <- D v
+  // Whether D guesses the inverse Hessian itself; otherwise only its shape, and steps need a length.
+  bool has_scale = false;
+};
+
+// D is diagonal; an empty diagonal means the identity.
+inline InitialInverse diagonal_inverse(Eigen::VectorXd diagonal) {
+  if (diagonal.size() == 0) return {};
+  return {[d = std::move(diagonal)](Eigen::VectorXd& v) { v.array() *= d.array(); }, true};
+}
+
 class LbfgsMemory {
  public:
   using Vector = Eigen::VectorXd;
 
-  // An empty `inverse_diagonal` means D = identity.
-  LbfgsMemory(Eigen::Index dimension, int capacity, Vector inverse_diagonal = {})
+  LbfgsMemory(Eigen::Index dimension, int capacity, InitialInverse initial = {})
       : dimension_(dimension),
         capacity_(capacity),
-        diagonal_(std::move(inverse_diagonal)),
+        initial_(std::move(initial)),
         steps_(dimension * (capacity + 1)),
         changes_(dimension * (capacity + 1)),
         curvatures_(capacity + 1) {}
@@ -98,9 +111,9 @@ class LbfgsMemory {
   void clear() noexcept { size_ = 0; }
 
   // A first trial step along `direction`. H carries the right length once it has seen a pair or was
-  // given a diagonal; before that, a step of length one at most.
+  // given a scale; before that, a step of length one at most.
   double natural_step(const Vector& direction) const {
-    if (gamma_ > 0 || diagonal_.size() > 0) return 1.0;
+    if (gamma_ > 0 || initial_.has_scale) return 1.0;
     return 1.0 / std::max(1.0, direction.norm());
   }
 
@@ -158,11 +171,15 @@ class LbfgsMemory {
   // v <- H0 v
   void apply_initial(Vector& v, double gamma) const {
     v *= gamma;
-    if (diagonal_.size() > 0) v.array() *= diagonal_.array();
+    if (initial_.multiply) initial_.multiply(v);
   }
 
+  // u'Du
   double weighted_square(const Eigen::Ref<const Vector>& u) const {
-    return diagonal_.size() > 0 ? (u.array().square() * diagonal_.array()).sum() : u.squaredNorm();
+    if (!initial_.multiply) return u.squaredNorm();
+    Vector product = u;
+    initial_.multiply(product);
+    return u.dot(product);
   }
 
   double curvature_within(const Vector& free, int i) const {
@@ -193,6 +210,7 @@ class LbfgsMemory {
       restricted(v);
     }
     apply_initial(v, gamma);
+    restricted(v);
     for (int age = size_ - 1; age >= 0; --age) {
       const int i = slot(age);
       if (!(curvatures[i] > 0)) continue;
@@ -204,7 +222,7 @@ class LbfgsMemory {
 
   Eigen::Index dimension_;
   int capacity_;
-  Vector diagonal_;    // D, empty for the identity
+  InitialInverse initial_;
   Vector steps_;       // s of slot i at [i n, (i+1) n)
   Vector changes_;     // y likewise
   Vector curvatures_;  // s'y per slot

@@ -157,23 +157,22 @@ LineSearchResult backtrack(Objective& objective, const Eigen::VectorXd& l1, Opti
 
 }  // namespace detail
 
-// Minimises objective(x) + sum_i l1[i] |x[i]| from x0. `inverse_diagonal` (empty: none)
-// preconditions, as in minimize_lbfgs. value in the result includes the L1 term; gradient_norm is
-// that of the pseudo-gradient. Throws InvalidInput for unusable arguments and NumericalFailure when
-// the objective is not finite at x0.
+// Minimises objective(x) + sum_i l1[i] |x[i]| from x0, `initial` being what is known of the inverse
+// Hessian beforehand. value in the result includes the L1 term; gradient_norm is that of the
+// pseudo-gradient. Throws InvalidInput for unusable arguments and NumericalFailure when the
+// objective is not finite at x0.
 template <SmoothObjective Objective>
 OptimizeResult minimize_owlqn(Objective& objective, const Eigen::VectorXd& x0,
-                              const Eigen::VectorXd& l1, const OptimizeOptions& options = {},
-                              const Execution& execution = {},
-                              const Eigen::VectorXd& inverse_diagonal = {}) {
+                              const Eigen::VectorXd& l1, const OptimizeOptions& options,
+                              const Execution& execution, InitialInverse initial) {
   OptimizeRun run(options, execution);
-  check_start(objective, x0, inverse_diagonal);
+  check_start(objective, x0, {});
   check_l1(l1, objective.dimension());
   Iterate current(x0);
   run.start([&](Iterate& point) { detail::evaluate_penalised(objective, l1, point); }, current);
 
   Iterate trial(x0);
-  LbfgsMemory memory(x0.size(), options.memory, inverse_diagonal);
+  LbfgsMemory memory(x0.size(), options.memory, std::move(initial));
   detail::OrthantView view(x0.size());
   Eigen::VectorXd direction(x0.size());
   view.look_from(current, l1);
@@ -195,6 +194,16 @@ OptimizeResult minimize_owlqn(Objective& objective, const Eigen::VectorXd& x0,
     view.look_from(current, l1);
   }
   return std::move(run).finish(current);
+}
+
+// `inverse_diagonal` (empty: none) preconditions, as in minimize_lbfgs.
+template <SmoothObjective Objective>
+OptimizeResult minimize_owlqn(Objective& objective, const Eigen::VectorXd& x0,
+                              const Eigen::VectorXd& l1, const OptimizeOptions& options = {},
+                              const Execution& execution = {},
+                              const Eigen::VectorXd& inverse_diagonal = {}) {
+  check_start(objective, x0, inverse_diagonal);
+  return minimize_owlqn(objective, x0, l1, options, execution, diagonal_inverse(inverse_diagonal));
 }
 
 // The same penalty for every coordinate.
