@@ -56,7 +56,7 @@ class BiasDirections {
 
   std::vector<std::size_t> begin_;       // by margin
   std::vector<std::uint32_t> features_;  // by entry
-  std::vector<double> entries_;          // the component of b_m at the feature
+  std::vector<float> entries_;           // the component of b_m at the feature
   std::vector<double> shrink_;           // s_m, by margin
 };
 
@@ -80,9 +80,9 @@ inline void BiasDirections::sort_pulls(const FeatureGeometry& geometry,
     for (const auto& pull : geometry.pulls(f)) {
       const std::size_t at = next[pull.margin]++;
       features_[at] = f;
-      entries_[at] = (coordinates.is_centred() ? pull.by_centred : pull.by_weight) *
-                     coordinates.scale()[f] *
-                     std::sqrt(variance[pull.margin] / geometry.total_weight());
+      const double pulled = coordinates.is_centred() ? pull.by_centred : pull.by_weight;
+      entries_[at] = static_cast<float>(pulled * coordinates.scale()[f] *
+                                        std::sqrt(variance[pull.margin] / geometry.total_weight()));
     }
   shrink_.resize(variance.size());
 }
@@ -96,8 +96,9 @@ inline void BiasDirections::choose_shrinkage() {
   for (std::size_t m = 0; m < n_margins(); ++m) {
     double square = 0, coupled = 0;  // coupled: at least the sum of |b_m'b_n| over all n
     for (std::size_t i = begin_[m]; i < begin_[m + 1]; ++i) {
-      square += entries_[i] * entries_[i];
-      coupled += std::abs(entries_[i]) * at_feature[features_[i]];
+      const double entry = std::abs(entries_[i]);
+      square += entry * entry;
+      coupled += entry * at_feature[features_[i]];
     }
     if (!(square > 0)) continue;
     const double exponent = std::min(kMostExponent, square / coupled);

@@ -68,9 +68,10 @@ class FeatureGeometry {
 
   // What a unit of a feature's weight, or of its centred coordinate, adds to one margin of one of its
   // variables, summed over the rows. Margins of all variables are numbered through.
+  // There are none where features outnumber the data.
   struct Pull {
     std::uint32_t margin;
-    double by_weight, by_centred;
+    float by_weight, by_centred;  // for preconditioning only
   };
   std::span<const Pull> pulls(FeatureId f) const noexcept {
     return {pulls_.data() + pull_begin_[f], pull_begin_[f + 1] - pull_begin_[f]};
@@ -211,8 +212,11 @@ inline FeatureGeometry::FeatureGeometry(const FeatureSet& features, const Contex
   }
   std::ranges::transform(detail::value_shares(data, counter), margin_variance_.begin(),
                          [](double q) { return q * (1 - q); });
-  for (FeatureId f = 0; f < features.size(); ++f)
-    add_pulls(features, f, support_of_test, first_margin);
+  if (outnumbers_data_)
+    pull_begin_.resize(n_features_ + 1, 0);
+  else
+    for (FeatureId f = 0; f < features.size(); ++f)
+      add_pulls(features, f, support_of_test, first_margin);
 
   longest_first_.resize(n_features_);
   std::iota(longest_first_.begin(), longest_first_.end(), FeatureId{0});
@@ -259,11 +263,12 @@ inline void FeatureGeometry::add_pulls(const FeatureSet& features, FeatureId f,
         if (kept[k].variable == tests[i].variable)
           together += part.coefficient * support_of_test[features.first_test(part.feature) + k];
     }
+    const Variable v = tests[i].variable;
     for_each_margin(
-        features.values(tests[i].values), features.schema().cardinality(tests[i].variable),
+        features.values(tests[i].values), features.schema().cardinality(v),
         [&](std::size_t margin, double sign) {
-          const auto m = static_cast<std::uint32_t>(margin);
-          pulls_.push_back({first_margin[tests[i].variable] + m, sign * own, sign * together});
+          pulls_.push_back({static_cast<std::uint32_t>(first_margin[v] + margin),
+                            static_cast<float>(sign * own), static_cast<float>(sign * together)});
         });
   }
   pull_begin_.push_back(pulls_.size());
