@@ -147,7 +147,7 @@ def test_time_limit_leaves_what_is_there() -> None:
     assert np.isnan(result.r_hat[0])
 
 
-def long_gibbs() -> object:
+def long_gibbs() -> _core.SampledMarginals:
     options = _core.GibbsOptions()
     options.chains.n_samples = 2**30
     return _core.gibbs_marginals(network()._core, ROWS[:1], None, options, 2, None)
@@ -165,7 +165,18 @@ def long_annealing() -> object:
     return _core.annealed_log_partition(network()._core, ROWS[:1], None, options, 2)
 
 
-@pytest.mark.parametrize("work", [long_gibbs, long_sample, long_annealing])
+def test_interruption_keeps_what_the_only_row_has() -> None:
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    result = long_gibbs()
+    timer.join()
+    assert result.status == "interrupted"
+    assert result.is_done.tolist() == [0]
+    assert result.n_samples[0] > 0
+    assert np.all(np.isfinite(result.probabilities))
+
+
+@pytest.mark.parametrize("work", [long_sample, long_annealing])
 def test_interruption_inside_the_only_row(work: object) -> None:
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
