@@ -47,6 +47,7 @@ class BiasDirections {
   // Curvature, in units of the typical coordinate's, from which on a direction counts as steep.
   static constexpr double kSteep = 10.0;
   static constexpr double kMostExponent = 0.25;
+  static constexpr double kOneCoordinate = 0.99;  // share of |b_m|^2 from which on b_m is one
 
   std::size_t n_margins() const noexcept { return shrink_.size(); }
 
@@ -94,13 +95,15 @@ inline void BiasDirections::choose_shrinkage() {
     at_feature[features_[i]] += std::abs(entries_[i]);
   }
   for (std::size_t m = 0; m < n_margins(); ++m) {
-    double square = 0, coupled = 0;  // coupled: at least the sum of |b_m'b_n| over all n
+    double square = 0, largest = 0, coupled = 0;  // coupled: at least the sum of |b_m'b_n| over n
     for (std::size_t i = begin_[m]; i < begin_[m + 1]; ++i) {
       const double entry = std::abs(entries_[i]);
       square += entry * entry;
+      largest = std::max(largest, entry);
       coupled += entry * at_feature[features_[i]];
     }
-    if (!(square > 0)) continue;
+    // One coordinate by itself has the scale it should have; so with all biases of centred features.
+    if (!(largest * largest < kOneCoordinate * square)) continue;
     const double exponent = std::min(kMostExponent, square / coupled);
     shrink_[m] = (1 - std::pow(1 + square / kSteep, -exponent)) / square;
   }
@@ -108,6 +111,7 @@ inline void BiasDirections::choose_shrinkage() {
 
 // v <- (I - s_m b_m b_m') v
 inline void BiasDirections::shorten(std::size_t m, Eigen::VectorXd& v) const {
+  if (shrink_[m] == 0) return;
   double along = 0;
   for (std::size_t i = begin_[m]; i < begin_[m + 1]; ++i) along += entries_[i] * v[features_[i]];
   along *= shrink_[m];
