@@ -228,6 +228,15 @@ def test_the_most_probable_state(method: str) -> None:
         many.state  # noqa: B018
 
 
+@pytest.mark.parametrize("method", ["auto", "exact", "max-product", "icm"])
+def test_log_potentials_of_states_are_those_of_the_network(method: str) -> None:
+    """Soft evidence decides which state it is and adds nothing to its weights."""
+    network = fs.MarkovNetwork.from_terms(fs.Schema([2, 2]), [([(0, 1)], 0.5), ([(1, 1)], 0.3)])
+    found = network.most_probable({0: [0.9, 0.1], 1: [0.5, 0.4]}, method)
+    assert found.states.to_numpy().tolist() == [[0, 1]]
+    assert found.log_potentials.tolist() == pytest.approx([0.3])
+
+
 def test_log_partition_and_likelihood() -> None:
     network = _network(6)
     potentials = network.log_potential(STATES)

@@ -32,7 +32,7 @@ class MostProbableStates:
     states : Table
         Complete rows.
     log_potentials : array of float64
-        Sums of the weights of the features that hold on each.
+        Sums of the weights of the features that hold on each, soft evidence left out.
     methods : list of str
         How each was found: ``"exact"``, ``"max-product"`` or ``"icm"``.
     proven : list of bool
@@ -110,9 +110,13 @@ def most_probable(
             "see is_done",
             stacklevel=3,
         )
+    states = Table._of_parts(found.states, network.schema, None)
+    log_potentials = found.log_potentials
+    if known.log_likelihoods is not None and is_done.all():  # the core counts soft evidence in
+        log_potentials = network.log_potential(states)
     return MostProbableStates(
-        Table._of_parts(found.states, network.schema, None),
-        found.log_potentials,
+        states,
+        log_potentials,
         [_STATE_NAMES[name] for name in found.methods],
         list(found.proven),
         is_done,
