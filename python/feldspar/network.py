@@ -280,7 +280,8 @@ class MarkovNetwork(ConditionalModel):
             ``"auto"`` is exact where that is cheap; the result says what was used for each row and
             whether it is proven to be the most probable.
         **options
-            ``n_starts`` and ``random_state`` of ICM, ``time_limit``, ``n_jobs``, ``verbose``.
+            ``max_table_entries`` of exact and auto, ``n_starts`` and ``random_state`` of ICM,
+            ``time_limit``, ``n_jobs``, ``verbose``.
 
         Examples
         --------

@@ -317,6 +317,10 @@ def test_too_wide_a_model_is_refused_with_its_cost() -> None:
         LARGE.marginals(None, "exact", max_table_entries=100)
     with pytest.raises(ValueError, match=message):
         LARGE.log_partition("exact", max_table_entries=100)
+    with pytest.raises(ValueError, match=message):
+        LARGE.most_probable(None, "exact", max_table_entries=100)
+    assert LARGE.most_probable(max_table_entries=100).proven == [False]
+    assert LARGE.most_probable(max_table_entries=1e6).proven == [True]
 
 
 @every_method

@@ -13,7 +13,7 @@ from feldspar import _core
 from feldspar._jobs import resolve_jobs
 from feldspar._random import RandomState, core_seed
 from feldspar.evidence import Evidence
-from feldspar.features import core_int
+from feldspar.features import core_float, core_int
 from feldspar.inference.answers import Floats
 from feldspar.inference.running import Running, ask
 from feldspar.schema import listing
@@ -85,6 +85,7 @@ def most_probable(
     evidence: object = None,
     method: str = "auto",
     *,
+    max_table_entries: float | None = None,
     n_starts: int = 10,
     random_state: RandomState = 0,
     time_limit: float | None = None,
@@ -98,6 +99,8 @@ def most_probable(
         raise ValueError(f"method: expected one of {expected}, got {method!r}")
     options = _core.MostProbableOptions()
     options.method = _STATE_METHODS[method]
+    if max_table_entries is not None:
+        options.max_table_entries = core_float("max_table_entries", max_table_entries)
     options.n_starts = core_int("n_starts", n_starts)
     options.seed = core_seed(random_state)
     running = Running.of(time_limit=time_limit, n_jobs=n_jobs, verbose=verbose)
