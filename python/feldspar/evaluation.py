@@ -14,6 +14,7 @@ from feldspar.conditionals import ConditionalModel, check_weight_left
 from feldspar.evidence import UNKNOWN
 from feldspar.features import core_codes
 from feldspar.inference import Marginals, Method, marginals
+from feldspar.inference.running import Running
 from feldspar.schema import Schema
 from feldspar.table import Table
 
@@ -93,6 +94,7 @@ def conditional_marginal_log_likelihood(
     reverse: bool = False,
     method: Method = "gibbs",
     random_state: RandomState = 0,
+    time_limit: float | None = None,
     n_jobs: int | None = None,
     verbose: bool = False,
     **options: Any,
@@ -119,6 +121,8 @@ def conditional_marginal_log_likelihood(
         use Gibbs sampling with 10 chains of 100 + 1,000 sweeps: the default.
     random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
         For the division, and for methods that sample.
+    time_limit : float, optional
+        Seconds, for all groups together; `TimeoutError` if they do not suffice.
     n_jobs : int, optional
         Threads. The result does not depend on it.
     verbose : bool
@@ -144,6 +148,7 @@ def conditional_marginal_log_likelihood(
     if method in ("gibbs", "mcsat"):
         options = {"random_state": core_seed(random), **options}
     first_value = np.concatenate([[0], np.cumsum(network.schema.cardinalities)[:-1]])
+    running = Running.of(time_limit=time_limit, n_jobs=n_jobs, verbose=verbose)
     total = np.zeros(len(table))
     for part in parts:
         hidden = np.setdiff1d(np.arange(codes.shape[1]), part) if reverse else part
@@ -153,6 +158,7 @@ def conditional_marginal_log_likelihood(
             network,
             Table._of_parts(evidence, network.schema, None),
             method,
+            time_limit=running.seconds_left,
             n_jobs=n_jobs,
             verbose=verbose,
             **options,

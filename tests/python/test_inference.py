@@ -1,6 +1,7 @@
 """Every method of inference against enumeration, evidence in all its forms, and bad questions."""
 
 import itertools
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import feldspar as fs
 from feldspar.evaluation import compare_scores, conditional_marginal_log_likelihood
 from feldspar.evidence import Evidence
-from feldspar.inference import Method, automatic, methods
+from feldspar.inference import Method, automatic, marginals, methods
 
 SCHEMA = fs.Schema(
     [2, 3, 2, 2], names=["smoker", "stage", "cancer", "cough"], labels=[["no", "yes"], *[None] * 3]
@@ -285,6 +286,22 @@ def test_cmll_by_sampling_comes_close_and_follows_the_seed() -> None:
     sampled = network.cmll(rows, split="contiguous", groups=2)
     assert sampled.mean == pytest.approx(exact.mean, abs=0.02)
     assert network.cmll(rows, groups=2).mean == network.cmll(rows, groups=2, n_jobs=1).mean
+
+
+def test_the_time_limit_of_cmll_is_for_all_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def slowly(*arguments: Any, time_limit: float, **options: Any) -> fs.Marginals:
+        asked.append(time_limit)
+        time.sleep(0.01)
+        return marginals(*arguments, time_limit=time_limit, **options)
+
+    monkeypatch.setattr("feldspar.evaluation.marginals", slowly)
+    _network().cmll(STATES, method="exact", time_limit=100)
+    assert len(asked) == 4
+    assert 100 - asked[-1] > 0.03
+    _network().cmll(STATES, method="exact")
+    assert asked[-1] == np.inf
 
 
 @pytest.mark.parametrize("groups", [1, 9, [["smoker"], ["stage"]], [["smoker"] * 2, [1, 2, 3]]])
