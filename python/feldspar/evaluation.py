@@ -145,7 +145,7 @@ def conditional_marginal_log_likelihood(
     codes = core_codes(table)
     random = generator(random_state)
     parts = _groups(network.schema, groups, split, random)
-    if method in ("gibbs", "mcsat"):
+    if method in ("auto", "gibbs", "mcsat"):
         options = {"random_state": core_seed(random), **options}
     first_value = np.concatenate([[0], np.cumsum(network.schema.cardinalities)[:-1]])
     running = Running.of(time_limit=time_limit, n_jobs=n_jobs, verbose=verbose)

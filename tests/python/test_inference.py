@@ -288,6 +288,21 @@ def test_cmll_by_sampling_comes_close_and_follows_the_seed() -> None:
     assert network.cmll(rows, groups=2).mean == network.cmll(rows, groups=2, n_jobs=1).mean
 
 
+def test_cmll_by_auto_follows_the_seed_where_it_samples() -> None:
+    frustrated = fs.MarkovNetwork.from_terms(
+        fs.Schema([2] * 6),
+        [([(i, a), (j, a)], -3.0) for i, j in itertools.combinations(range(6), 2) for a in (0, 1)],
+    )
+    rows = [[0, 1, 0, 1, 0, 1]]
+    options: dict[str, Any] = {"split": "contiguous", "groups": 2, "max_table_entries": 1}
+    evidence = [0, 1, 0, -1, -1, -1]
+    assert frustrated.marginals(evidence, max_table_entries=1).diagnostics.method == "gibbs"
+    scores = [
+        frustrated.cmll(rows, method="auto", random_state=seed, **options).mean for seed in (0, 1)
+    ]
+    assert scores[0] != scores[1]
+
+
 def test_the_time_limit_of_cmll_is_for_all_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
