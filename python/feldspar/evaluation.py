@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,9 @@ from feldspar.evidence import UNKNOWN
 from feldspar.features import core_codes
 from feldspar.inference import Marginals, Method, marginals
 from feldspar.inference.running import Running
+from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
-
-if TYPE_CHECKING:
-    from feldspar.network import MarkovNetwork
 
 __all__ = [
     "PairedTest",
@@ -80,6 +78,8 @@ def pseudo_log_likelihood(
     >>> round(score.mean, 3), round(score.stderr, 3)
     (-0.837, 0.549)
     """
+    if not isinstance(network, ConditionalModel):
+        raise TypeError(_no_network("a MarkovNetwork or a DependencyNetwork", network))
     table = Table.of(X, schema=network.schema)
     check_weight_left("X", table)
     return _score(network.score_samples(table, n_jobs=n_jobs), table)
@@ -140,6 +140,8 @@ def conditional_marginal_log_likelihood(
     >>> abs(score.mean - network.score(digits.test[:50])) < 1e-9  # nothing depends on anything
     True
     """
+    if not isinstance(network, MarkovNetwork):
+        raise TypeError(_no_network("a MarkovNetwork", network))
     table = Table.of(X, schema=network.schema)
     check_weight_left("X", table)
     codes = core_codes(table)
@@ -170,6 +172,16 @@ def conditional_marginal_log_likelihood(
         with np.errstate(divide="ignore"):  # plain counts without smoothing may say 0
             total += np.log(observed).sum(axis=1)
     return _score(total / (len(parts) - 1 if reverse else 1), table)
+
+
+def _no_network(expected: str, got: object) -> str:
+    """Say what is wrong, and where the network is that may have been meant."""
+    hint = ""
+    if isinstance(got, ConditionalModel):
+        hint = ": its to_markov makes one"
+    elif hasattr(got, "fit"):
+        hint = ": that of a learner is its network_"
+    return f"network: expected {expected}, got {type(got).__name__}{hint}"
 
 
 def _check_finished(found: Marginals) -> None:
