@@ -37,7 +37,8 @@ class Score:
     mean : float
         Mean per example, by weight where the examples have weights.
     stderr : float
-        Standard error of the mean, a weight counting as so many examples; NaN for a single one.
+        Standard error of the mean, a weight counting as so many examples; NaN for a single one,
+        and where the mean is infinite.
     per_example : array of float64
     n_variables : int
     """
@@ -272,8 +273,10 @@ def compare_scores(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
 
 
 def _score(per_example: npt.NDArray[np.float64], table: Table) -> Score:
-    mean = float(np.average(per_example, weights=table.weights))
-    stderr = _standard_error(per_example, table.weights, mean)
+    counts = table.weights > 0  # an infinite score of weight 0 would leave no mean
+    values, weights = per_example[counts], table.weights[counts]
+    mean = float(np.average(values, weights=weights))
+    stderr = _standard_error(values, weights, mean)
     return Score(mean, stderr, per_example, len(table.schema))
 
 
@@ -281,7 +284,7 @@ def _standard_error(
     values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], mean: float
 ) -> float:
     total = float(weights.sum())
-    if total <= 1:
+    if total <= 1 or not np.isfinite(mean):
         return float("nan")
     variance = float(weights @ (values - mean) ** 2) / (total - 1)
     return float(np.sqrt(variance / total))

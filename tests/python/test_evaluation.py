@@ -1,6 +1,7 @@
 """Scores with their uncertainty."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,3 +58,14 @@ def test_what_is_no_network_is_told_where_one_is() -> None:
         conditional_marginal_log_likelihood(trees, X, groups=2)
     with pytest.raises(TypeError, match="or a DependencyNetwork, got ndarray"):
         pseudo_log_likelihood(X, NETWORK)  # type: ignore[arg-type]
+
+
+def test_rows_that_a_network_holds_impossible() -> None:
+    """Probabilities below what a number can hold: the score is infinite, unless they count 0."""
+    terms: list[Any] = [([(0, a), (1, a)], 900.0) for a in (0, 1)]
+    agree = fs.MarkovNetwork.from_terms(fs.Schema([2, 2]), terms)
+    rows = np.array([[0, 0], [0, 1]])
+    score = agree.cmll(rows, groups=2)
+    assert (score.mean, math.isnan(score.stderr)) == (-math.inf, True)
+    weighed = agree.cmll(fs.Table.of(rows, schema=agree.schema, sample_weight=[2, 0]), groups=2)
+    assert (weighed.mean, weighed.stderr) == (0, 0)
