@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ import numpy.typing as npt
 import pytest
 
 import feldspar as fs
-from feldspar.inference import Method
+from feldspar import _core
+from feldspar.inference import Method, automatic
 from random_networks import every_state
 
 Floats = npt.NDArray[np.float64]
@@ -334,6 +336,31 @@ def test_a_time_limit_leaves_rows_undone_and_says_so(method: Method) -> None:
     done = per_row["is_done"] if "is_done" in per_row else per_row["status"] == "converged"
     assert not done.all()
     assert np.isfinite(found.probabilities[done]).all()
+
+
+def test_auto_looks_at_the_clock_and_no_further_than_it_must(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows that all hide other variables: what exact answers would cost takes its time too."""
+    rows = np.where(np.random.default_rng(0).random((200, 144)) < 0.8, -1, 0)
+    sized_up = []
+
+    def slowly(network: Any, patterns: Any, *arguments: Any) -> Any:
+        sized_up.append(len(patterns))
+        time.sleep(0.02)
+        return _core.elimination_costs(network, patterns, *arguments)
+
+    monkeypatch.setattr(automatic, "_core", SimpleNamespace(elimination_costs=slowly))
+    with pytest.warns(UserWarning, match="time limit is over: 200 of 200 rows"):
+        found = LARGE.marginals(rows, time_limit=0.01)
+    assert sum(sized_up) < len(rows)
+    assert found.diagnostics.reason == "no time was left to look for a method"
+    sized_up.clear()
+    assert LARGE.marginals(rows, max_table_entries=10).diagnostics.method != "exact"
+    assert sum(sized_up) < len(rows)
+    sized_up.clear()
+    assert LARGE.marginals(rows).diagnostics.method == "exact"
+    assert sum(sized_up) == len(rows)
 
 
 def test_a_time_limit_in_other_questions() -> None:
