@@ -338,6 +338,18 @@ def test_a_time_limit_leaves_rows_undone_and_says_so(method: Method) -> None:
     assert np.isfinite(found.probabilities[done]).all()
 
 
+@having("samples")
+def test_a_sampler_cut_short_does_not_know_its_error(method: Method) -> None:
+    options: dict[str, Any] = {"standard_errors": True, "n_jobs": 1, "random_state": 0}
+    for limit in (1e-6, 0.1):  # before the first sample, and in the middle
+        with pytest.warns(UserWarning, match="time limit is over: 1 of 1 rows"):
+            found = LARGE.marginals(None, method, n_samples=10**6, time_limit=limit, **options)
+        assert found.diagnostics.expected_error is None
+    assert (
+        LARGE.marginals(None, method, n_samples=10, **options).diagnostics.expected_error or 0
+    ) > 0
+
+
 def test_auto_looks_at_the_clock_and_no_further_than_it_must(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
