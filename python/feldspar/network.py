@@ -322,8 +322,8 @@ class MarkovNetwork(ConditionalModel):
         self, X: object, method: Literal["auto", "exact", "ais"] = "auto", **options: Any
     ) -> npt.NDArray[np.float64]:
         """Return ``log P(x)`` of each complete row, with log Z as in `log_partition`."""
-        log_z = float(self.log_partition(method, **options))
-        logs: npt.NDArray[np.float64] = self.log_potential(X) - log_z
+        potentials = self.log_potential(X)  # first: log Z may take its time, bad rows are soon told
+        logs: npt.NDArray[np.float64] = potentials - float(self.log_partition(method, **options))
         return logs
 
     def cmll(

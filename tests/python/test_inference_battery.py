@@ -380,6 +380,8 @@ def test_a_time_limit_in_other_questions() -> None:
         LARGE.log_partition("exact", time_limit=1e-6)
     with pytest.raises(TimeoutError, match="before log Z was found"):
         LARGE.log_partition("ais", time_limit=1e-6)
+    with pytest.raises(ValueError, match="missing values"):  # told before log Z is looked for
+        LARGE.log_likelihood([[-1] * 144], time_limit=1e-6)
     with pytest.warns(UserWarning, match="1 of 1 rows are not done"):
         found = LARGE.most_probable(None, "exact", time_limit=1e-6)
     with pytest.raises(ValueError, match="before a state was found"):
