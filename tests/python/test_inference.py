@@ -184,6 +184,14 @@ def test_rows_that_hold_no_codes_are_refused_with_the_place(row: Any, message: s
         Evidence.of(SCHEMA, row)
 
 
+@pytest.mark.parametrize("gap", [None, pd.NA])
+def test_gaps_in_lists_of_rows_are_told_how_to_be_written(gap: Any) -> None:
+    message = f"row 1, column 2: expected a number, got {gap}; a missing entry is -1"
+    for question in (_network().marginals, _network().predict_proba, _network().impute):
+        with pytest.raises(TypeError, match=message):
+            question([[0, 0, 0, 0], [1, 2, gap, 0]])
+
+
 def test_many_rows_are_each_their_own() -> None:
     network = _network()
     table = fs.Table.from_array([[1, -1, -1, 0], [-1, 2, 1, -1], [0, 0, 1, 1]], schema=SCHEMA)
