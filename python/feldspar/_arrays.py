@@ -165,6 +165,11 @@ def _numeric_objects(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Convert entry by entry, so that an error can name its place."""
     numbers = np.empty(array.shape)
     for (row, column), value in np.ndenumerate(array):
+        if value is None or type(value).__name__ == "NAType":  # that of pandas
+            raise TypeError(
+                f"row {row}, column {column}: expected a number, got {value}; a missing entry is "
+                "-1, or NaN where numbers are to be cut into intervals"
+            )
         try:
             numbers[row, column] = float(value)
         except (TypeError, ValueError) as error:

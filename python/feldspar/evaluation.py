@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,10 @@ from feldspar.conditionals import ConditionalModel, check_weight_left
 from feldspar.evidence import UNKNOWN
 from feldspar.features import core_codes
 from feldspar.inference import Marginals, Method, marginals
+from feldspar.inference.running import Running
+from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
-
-if TYPE_CHECKING:
-    from feldspar.network import MarkovNetwork
 
 __all__ = [
     "PairedTest",
@@ -38,7 +37,8 @@ class Score:
     mean : float
         Mean per example, by weight where the examples have weights.
     stderr : float
-        Standard error of the mean, a weight counting as so many examples; NaN for a single one.
+        Standard error of the mean, a weight counting as so many examples; NaN for a single one,
+        and where the mean is infinite.
     per_example : array of float64
     n_variables : int
     """
@@ -79,6 +79,8 @@ def pseudo_log_likelihood(
     >>> round(score.mean, 3), round(score.stderr, 3)
     (-0.837, 0.549)
     """
+    if not isinstance(network, ConditionalModel):
+        raise TypeError(_no_network("a MarkovNetwork or a DependencyNetwork", network))
     table = Table.of(X, schema=network.schema)
     check_weight_left("X", table)
     return _score(network.score_samples(table, n_jobs=n_jobs), table)
@@ -93,6 +95,7 @@ def conditional_marginal_log_likelihood(
     reverse: bool = False,
     method: Method = "gibbs",
     random_state: RandomState = 0,
+    time_limit: float | None = None,
     n_jobs: int | None = None,
     verbose: bool = False,
     **options: Any,
@@ -119,6 +122,8 @@ def conditional_marginal_log_likelihood(
         use Gibbs sampling with 10 chains of 100 + 1,000 sweeps: the default.
     random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
         For the division, and for methods that sample.
+    time_limit : float, optional
+        Seconds, for all groups together; `TimeoutError` if they do not suffice.
     n_jobs : int, optional
         Threads. The result does not depend on it.
     verbose : bool
@@ -136,14 +141,17 @@ def conditional_marginal_log_likelihood(
     >>> abs(score.mean - network.score(digits.test[:50])) < 1e-9  # nothing depends on anything
     True
     """
+    if not isinstance(network, MarkovNetwork):
+        raise TypeError(_no_network("a MarkovNetwork", network))
     table = Table.of(X, schema=network.schema)
     check_weight_left("X", table)
     codes = core_codes(table)
     random = generator(random_state)
     parts = _groups(network.schema, groups, split, random)
-    if method in ("gibbs", "mcsat"):
+    if method in ("auto", "gibbs", "mcsat"):
         options = {"random_state": core_seed(random), **options}
     first_value = np.concatenate([[0], np.cumsum(network.schema.cardinalities)[:-1]])
+    running = Running.of(time_limit=time_limit, n_jobs=n_jobs, verbose=verbose)
     total = np.zeros(len(table))
     for part in parts:
         hidden = np.setdiff1d(np.arange(codes.shape[1]), part) if reverse else part
@@ -153,6 +161,7 @@ def conditional_marginal_log_likelihood(
             network,
             Table._of_parts(evidence, network.schema, None),
             method,
+            time_limit=running.seconds_left,
             n_jobs=n_jobs,
             verbose=verbose,
             **options,
@@ -164,6 +173,16 @@ def conditional_marginal_log_likelihood(
         with np.errstate(divide="ignore"):  # plain counts without smoothing may say 0
             total += np.log(observed).sum(axis=1)
     return _score(total / (len(parts) - 1 if reverse else 1), table)
+
+
+def _no_network(expected: str, got: object) -> str:
+    """Say what is wrong, and where the network is that may have been meant."""
+    hint = ""
+    if isinstance(got, ConditionalModel):
+        hint = ": its to_markov makes one"
+    elif hasattr(got, "fit"):
+        hint = ": that of a learner is its network_"
+    return f"network: expected {expected}, got {type(got).__name__}{hint}"
 
 
 def _check_finished(found: Marginals) -> None:
@@ -254,8 +273,10 @@ def compare_scores(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
 
 
 def _score(per_example: npt.NDArray[np.float64], table: Table) -> Score:
-    mean = float(np.average(per_example, weights=table.weights))
-    stderr = _standard_error(per_example, table.weights, mean)
+    counts = table.weights > 0  # an infinite score of weight 0 would leave no mean
+    values, weights = per_example[counts], table.weights[counts]
+    mean = float(np.average(values, weights=weights))
+    stderr = _standard_error(values, weights, mean)
     return Score(mean, stderr, per_example, len(table.schema))
 
 
@@ -263,7 +284,7 @@ def _standard_error(
     values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], mean: float
 ) -> float:
     total = float(weights.sum())
-    if total <= 1:
+    if total <= 1 or not np.isfinite(mean):
         return float("nan")
     variance = float(weights @ (values - mean) ** 2) / (total - 1)
     return float(np.sqrt(variance / total))

@@ -280,7 +280,8 @@ class MarkovNetwork(ConditionalModel):
             ``"auto"`` is exact where that is cheap; the result says what was used for each row and
             whether it is proven to be the most probable.
         **options
-            ``n_starts`` and ``random_state`` of ICM, ``time_limit``, ``n_jobs``, ``verbose``.
+            ``max_table_entries`` of exact and auto, ``n_starts`` and ``random_state`` of ICM,
+            ``time_limit``, ``n_jobs``, ``verbose``.
 
         Examples
         --------
@@ -321,8 +322,8 @@ class MarkovNetwork(ConditionalModel):
         self, X: object, method: Literal["auto", "exact", "ais"] = "auto", **options: Any
     ) -> npt.NDArray[np.float64]:
         """Return ``log P(x)`` of each complete row, with log Z as in `log_partition`."""
-        log_z = float(self.log_partition(method, **options))
-        logs: npt.NDArray[np.float64] = self.log_potential(X) - log_z
+        potentials = self.log_potential(X)  # first: log Z may take its time, bad rows are soon told
+        logs: npt.NDArray[np.float64] = potentials - float(self.log_partition(method, **options))
         return logs
 
     def cmll(

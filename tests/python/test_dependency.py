@@ -311,6 +311,13 @@ def test_conversion_tells_how_it_came_about() -> None:
 # Samples
 
 
+@pytest.mark.parametrize(("cpd", "name"), [("tree", "kappa"), ("logistic", "C")])
+def test_nothing_to_try_is_refused_by_name(cpd: str, name: str) -> None:
+    learner = fs.DependencyNetwork(cpd=cpd, **{name: []})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"{name}: expected a value or several, got none"):
+        learner.fit([[0, 1], [1, 0]] * 10)
+
+
 def test_samples_have_the_stationary_distribution() -> None:
     network = two_trees((4 / 5, 2 / 5), (2 / 3, 1 / 4))
     n = 20_000

@@ -1,12 +1,13 @@
 """Scores with their uncertainty."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import feldspar as fs
-from feldspar.evaluation import pseudo_log_likelihood
+from feldspar.evaluation import conditional_marginal_log_likelihood, pseudo_log_likelihood
 
 X = np.array([[0, 0], [1, 1], [1, 1], [0, 1], [1, 0], [0, 0]])
 NETWORK = fs.learn_weights(fs.FeatureSet.conjunctions(X, order=2), X)
@@ -44,3 +45,27 @@ def test_rows_without_weight_have_no_score() -> None:
     table = fs.Table.of(X, sample_weight=[0, 0, 1, 1, 1, 1])
     with pytest.raises(ValueError, match="X: the weights of all 2 rows are 0; expected at least"):
         pseudo_log_likelihood(NETWORK, table[:2])
+
+
+def test_what_is_no_network_is_told_where_one_is() -> None:
+    learner = fs.Independent(prior_sd=1.0).fit(X)
+    trees = fs.DependencyNetwork(kappa=0.1).fit(X)
+    with pytest.raises(TypeError, match="got Independent: that of a learner is its network_"):
+        pseudo_log_likelihood(learner, X)
+    with pytest.raises(TypeError, match="got Independent: that of a learner is its network_"):
+        conditional_marginal_log_likelihood(learner, X, groups=2)
+    with pytest.raises(TypeError, match="a MarkovNetwork, got DependencyNetwork: its to_markov"):
+        conditional_marginal_log_likelihood(trees, X, groups=2)
+    with pytest.raises(TypeError, match="or a DependencyNetwork, got ndarray"):
+        pseudo_log_likelihood(X, NETWORK)  # type: ignore[arg-type]
+
+
+def test_rows_that_a_network_holds_impossible() -> None:
+    """Probabilities below what a number can hold: the score is infinite, unless they count 0."""
+    terms: list[Any] = [([(0, a), (1, a)], 900.0) for a in (0, 1)]
+    agree = fs.MarkovNetwork.from_terms(fs.Schema([2, 2]), terms)
+    rows = np.array([[0, 0], [0, 1]])
+    score = agree.cmll(rows, groups=2)
+    assert (score.mean, math.isnan(score.stderr)) == (-math.inf, True)
+    weighed = agree.cmll(fs.Table.of(rows, schema=agree.schema, sample_weight=[2, 0]), groups=2)
+    assert (weighed.mean, weighed.stderr) == (0, 0)

@@ -1,6 +1,7 @@
 """Every method of inference against enumeration, evidence in all its forms, and bad questions."""
 
 import itertools
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import feldspar as fs
 from feldspar.evaluation import compare_scores, conditional_marginal_log_likelihood
 from feldspar.evidence import Evidence
-from feldspar.inference import Method, automatic, methods
+from feldspar.inference import Method, automatic, marginals, methods
 
 SCHEMA = fs.Schema(
     [2, 3, 2, 2], names=["smoker", "stage", "cancer", "cough"], labels=[["no", "yes"], *[None] * 3]
@@ -183,6 +184,14 @@ def test_rows_that_hold_no_codes_are_refused_with_the_place(row: Any, message: s
         Evidence.of(SCHEMA, row)
 
 
+@pytest.mark.parametrize("gap", [None, pd.NA])
+def test_gaps_in_lists_of_rows_are_told_how_to_be_written(gap: Any) -> None:
+    message = f"row 1, column 2: expected a number, got {gap}; a missing entry is -1"
+    for question in (_network().marginals, _network().predict_proba, _network().impute):
+        with pytest.raises(TypeError, match=message):
+            question([[0, 0, 0, 0], [1, 2, gap, 0]])
+
+
 def test_many_rows_are_each_their_own() -> None:
     network = _network()
     table = fs.Table.from_array([[1, -1, -1, 0], [-1, 2, 1, -1], [0, 0, 1, 1]], schema=SCHEMA)
@@ -226,6 +235,15 @@ def test_the_most_probable_state(method: str) -> None:
     many = network.most_probable(fs.Table.from_array([[-1] * 4] * 2, schema=SCHEMA))
     with pytest.raises(ValueError, match="2 states"):
         many.state  # noqa: B018
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "max-product", "icm"])
+def test_log_potentials_of_states_are_those_of_the_network(method: str) -> None:
+    """Soft evidence decides which state it is and adds nothing to its weights."""
+    network = fs.MarkovNetwork.from_terms(fs.Schema([2, 2]), [([(0, 1)], 0.5), ([(1, 1)], 0.3)])
+    found = network.most_probable({0: [0.9, 0.1], 1: [0.5, 0.4]}, method)
+    assert found.states.to_numpy().tolist() == [[0, 1]]
+    assert found.log_potentials.tolist() == pytest.approx([0.3])
 
 
 def test_log_partition_and_likelihood() -> None:
@@ -276,6 +294,37 @@ def test_cmll_by_sampling_comes_close_and_follows_the_seed() -> None:
     sampled = network.cmll(rows, split="contiguous", groups=2)
     assert sampled.mean == pytest.approx(exact.mean, abs=0.02)
     assert network.cmll(rows, groups=2).mean == network.cmll(rows, groups=2, n_jobs=1).mean
+
+
+def test_cmll_by_auto_follows_the_seed_where_it_samples() -> None:
+    frustrated = fs.MarkovNetwork.from_terms(
+        fs.Schema([2] * 6),
+        [([(i, a), (j, a)], -3.0) for i, j in itertools.combinations(range(6), 2) for a in (0, 1)],
+    )
+    rows = [[0, 1, 0, 1, 0, 1]]
+    options: dict[str, Any] = {"split": "contiguous", "groups": 2, "max_table_entries": 1}
+    evidence = [0, 1, 0, -1, -1, -1]
+    assert frustrated.marginals(evidence, max_table_entries=1).diagnostics.method == "gibbs"
+    scores = [
+        frustrated.cmll(rows, method="auto", random_state=seed, **options).mean for seed in (0, 1)
+    ]
+    assert scores[0] != scores[1]
+
+
+def test_the_time_limit_of_cmll_is_for_all_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def slowly(*arguments: Any, time_limit: float, **options: Any) -> fs.Marginals:
+        asked.append(time_limit)
+        time.sleep(0.01)
+        return marginals(*arguments, time_limit=time_limit, **options)
+
+    monkeypatch.setattr("feldspar.evaluation.marginals", slowly)
+    _network().cmll(STATES, method="exact", time_limit=100)
+    assert len(asked) == 4
+    assert 100 - asked[-1] > 0.03
+    _network().cmll(STATES, method="exact")
+    assert asked[-1] == np.inf
 
 
 @pytest.mark.parametrize("groups", [1, 9, [["smoker"], ["stage"]], [["smoker"] * 2, [1, 2, 3]]])

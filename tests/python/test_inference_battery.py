@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ import numpy.typing as npt
 import pytest
 
 import feldspar as fs
-from feldspar.inference import Method
+from feldspar import _core
+from feldspar.inference import Method, automatic
 from random_networks import every_state
 
 Floats = npt.NDArray[np.float64]
@@ -317,6 +319,10 @@ def test_too_wide_a_model_is_refused_with_its_cost() -> None:
         LARGE.marginals(None, "exact", max_table_entries=100)
     with pytest.raises(ValueError, match=message):
         LARGE.log_partition("exact", max_table_entries=100)
+    with pytest.raises(ValueError, match=message):
+        LARGE.most_probable(None, "exact", max_table_entries=100)
+    assert LARGE.most_probable(max_table_entries=100).proven == [False]
+    assert LARGE.most_probable(max_table_entries=1e6).proven == [True]
 
 
 @every_method
@@ -332,11 +338,50 @@ def test_a_time_limit_leaves_rows_undone_and_says_so(method: Method) -> None:
     assert np.isfinite(found.probabilities[done]).all()
 
 
+@having("samples")
+def test_a_sampler_cut_short_does_not_know_its_error(method: Method) -> None:
+    options: dict[str, Any] = {"standard_errors": True, "n_jobs": 1, "random_state": 0}
+    for limit in (1e-6, 0.1):  # before the first sample, and in the middle
+        with pytest.warns(UserWarning, match="time limit is over: 1 of 1 rows"):
+            found = LARGE.marginals(None, method, n_samples=10**6, time_limit=limit, **options)
+        assert found.diagnostics.expected_error is None
+    assert (
+        LARGE.marginals(None, method, n_samples=10, **options).diagnostics.expected_error or 0
+    ) > 0
+
+
+def test_auto_looks_at_the_clock_and_no_further_than_it_must(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows that all hide other variables: what exact answers would cost takes its time too."""
+    rows = np.where(np.random.default_rng(0).random((200, 144)) < 0.8, -1, 0)
+    sized_up = []
+
+    def slowly(network: Any, patterns: Any, *arguments: Any) -> Any:
+        sized_up.append(len(patterns))
+        time.sleep(0.02)
+        return _core.elimination_costs(network, patterns, *arguments)
+
+    monkeypatch.setattr(automatic, "_core", SimpleNamespace(elimination_costs=slowly))
+    with pytest.warns(UserWarning, match="time limit is over: 200 of 200 rows"):
+        found = LARGE.marginals(rows, time_limit=0.01)
+    assert sum(sized_up) < len(rows)
+    assert found.diagnostics.reason == "no time was left to look for a method"
+    sized_up.clear()
+    assert LARGE.marginals(rows, max_table_entries=10).diagnostics.method != "exact"
+    assert sum(sized_up) < len(rows)
+    sized_up.clear()
+    assert LARGE.marginals(rows).diagnostics.method == "exact"
+    assert sum(sized_up) == len(rows)
+
+
 def test_a_time_limit_in_other_questions() -> None:
     with pytest.raises(TimeoutError, match="before log Z was found"):
         LARGE.log_partition("exact", time_limit=1e-6)
     with pytest.raises(TimeoutError, match="before log Z was found"):
         LARGE.log_partition("ais", time_limit=1e-6)
+    with pytest.raises(ValueError, match="missing values"):  # told before log Z is looked for
+        LARGE.log_likelihood([[-1] * 144], time_limit=1e-6)
     with pytest.warns(UserWarning, match="1 of 1 rows are not done"):
         found = LARGE.most_probable(None, "exact", time_limit=1e-6)
     with pytest.raises(ValueError, match="before a state was found"):

@@ -7,6 +7,7 @@ expect, disagreement beyond the sampler's own errors hands the question over to 
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ from feldspar.inference.running import Running
 if TYPE_CHECKING:
     from feldspar.network import MarkovNetwork
 
+# Patterns of hidden variables whose tables are sized up before the clock is looked at again.
+PATTERNS_AT_ONCE = 32
 # The check: rows that are looked at, sweeps of each of ten chains, and what counts as a
 # contradiction: a difference this much larger than four standard errors.
 CHECKED_ROWS = 50
@@ -45,10 +48,10 @@ def auto(
     """Answer with the method that suits the model and the evidence."""
     limit = core_float("max_table_entries", max_table_entries)
     seed = core_seed(random_state)
-    patterns = np.unique(np.where(evidence.codes < 0, -1, 0).astype(np.int32), axis=0)
-    costs = _core.elimination_costs(network._core, patterns, limit, running.n_threads)
-    largest = max((cost.table_entries for cost in costs), default=0.0)
-    if all(cost.complete for cost in costs) and largest <= limit:
+    largest = _largest_tables(network, evidence, running, limit)
+    if largest is None:
+        return _because(bp(network, evidence, running), "no time was left to look for a method")
+    if largest <= limit:
         answer = exact(network, evidence, running, max_table_entries=limit)
         return _because(answer, f"the tables have {largest:,.0f} entries at most")
     answer = bp(network, evidence, running)
@@ -71,6 +74,26 @@ def auto(
     if apart > MIXED:
         why += f"; chains have not mixed (R-hat up to {apart:.2f}), so that errors may be larger"
     return _because(answer, f"{_TOO_LARGE}; {why}")
+
+
+def _largest_tables(
+    network: MarkovNetwork, evidence: Evidence, running: Running, limit: float
+) -> float | None:
+    """Return how many entries the tables of an exact answer have at most, infinity if too many.
+
+    ``None`` if the time limit is over first. Rows that hide the same variables cost the same.
+    """
+    patterns = np.unique(np.where(evidence.codes < 0, -1, 0).astype(np.int32), axis=0)
+    largest = 0.0
+    for first in range(0, len(patterns), PATTERNS_AT_ONCE):
+        if running.is_over:
+            return None
+        some = patterns[first : first + PATTERNS_AT_ONCE]
+        for cost in _core.elimination_costs(network._core, some, limit, running.n_threads):
+            if not cost.complete or not cost.table_entries <= limit:
+                return math.inf
+            largest = max(largest, cost.table_entries)
+    return largest
 
 
 _TOO_LARGE = "the tables of an exact answer are too large"

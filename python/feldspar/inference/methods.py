@@ -131,13 +131,16 @@ def _sampled(method: str, sampled: _core.SampledMarginals) -> Answer:
         },
         standard_errors=errors,
         status=sampled.status,
-        expected_error=None if errors is None else _largest(errors),
+        expected_error=None if errors is None else _largest(errors, sampled.probabilities),
     )
 
 
-def _largest(errors: Floats) -> float:
-    """Return the largest of the errors that are known."""
-    return float(np.max(errors, initial=0.0, where=~np.isnan(errors)))
+def _largest(errors: Floats, probabilities: Floats) -> float | None:
+    """Return the largest error, ``None`` if some are not known: those of rows cut short."""
+    found = ~np.isnan(probabilities)
+    if not found.any() or np.isnan(errors[found]).any():
+        return None
+    return float(errors[found].max())
 
 
 def _warn_of_rest(status: Status, n_left: int, n_rows: int, where: str) -> None:

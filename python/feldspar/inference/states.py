@@ -13,7 +13,7 @@ from feldspar import _core
 from feldspar._jobs import resolve_jobs
 from feldspar._random import RandomState, core_seed
 from feldspar.evidence import Evidence
-from feldspar.features import core_int
+from feldspar.features import core_float, core_int
 from feldspar.inference.answers import Floats
 from feldspar.inference.running import Running, ask
 from feldspar.schema import listing
@@ -32,7 +32,7 @@ class MostProbableStates:
     states : Table
         Complete rows.
     log_potentials : array of float64
-        Sums of the weights of the features that hold on each.
+        Sums of the weights of the features that hold on each, soft evidence left out.
     methods : list of str
         How each was found: ``"exact"``, ``"max-product"`` or ``"icm"``.
     proven : list of bool
@@ -85,6 +85,7 @@ def most_probable(
     evidence: object = None,
     method: str = "auto",
     *,
+    max_table_entries: float | None = None,
     n_starts: int = 10,
     random_state: RandomState = 0,
     time_limit: float | None = None,
@@ -98,6 +99,8 @@ def most_probable(
         raise ValueError(f"method: expected one of {expected}, got {method!r}")
     options = _core.MostProbableOptions()
     options.method = _STATE_METHODS[method]
+    if max_table_entries is not None:
+        options.max_table_entries = core_float("max_table_entries", max_table_entries)
     options.n_starts = core_int("n_starts", n_starts)
     options.seed = core_seed(random_state)
     running = Running.of(time_limit=time_limit, n_jobs=n_jobs, verbose=verbose)
@@ -110,9 +113,13 @@ def most_probable(
             "see is_done",
             stacklevel=3,
         )
+    states = Table._of_parts(found.states, network.schema, None)
+    log_potentials = found.log_potentials
+    if known.log_likelihoods is not None and is_done.all():  # the core counts soft evidence in
+        log_potentials = network.log_potential(states)
     return MostProbableStates(
-        Table._of_parts(found.states, network.schema, None),
-        found.log_potentials,
+        states,
+        log_potentials,
         [_STATE_NAMES[name] for name in found.methods],
         list(found.proven),
         is_done,

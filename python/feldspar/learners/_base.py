@@ -19,7 +19,7 @@ from feldspar.learners._clock import Clock
 from feldspar.learners._estimator import DiscreteEstimator
 from feldspar.learners._search import Search, TrainingData, WeightSettings
 from feldspar.table import Table
-from feldspar.weights import OnInterrupt, check_on_interrupt, listed, warn_unless_converged
+from feldspar.weights import OnInterrupt, check_on_interrupt, warn_unless_converged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -206,13 +206,6 @@ class MarkovLearner(DiscreteEstimator):
     def _check_ready(self, X: object) -> None:
         check_is_fitted(self, "network_")
         self._check_width(X)
-
-    def _choices(self, name: str) -> list[Any]:
-        """Return the values of a parameter to try, in the order given."""
-        values = listed(getattr(self, name))
-        if not values:
-            raise ValueError(f"{name}: expected a value or several, got none")
-        return values
 
     def _has_choice(self) -> bool:
         return any(len(self._choices(name)) > 1 for name in self._tuned)

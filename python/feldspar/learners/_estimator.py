@@ -11,6 +11,7 @@ from feldspar import _frames
 from feldspar._arrays import matrix_of
 from feldspar.schema import Schema, listing
 from feldspar.table import Table
+from feldspar.weights import listed
 
 
 class DiscreteEstimator(BaseEstimator):  # type: ignore[misc]
@@ -41,6 +42,13 @@ class DiscreteEstimator(BaseEstimator):  # type: ignore[misc]
                 )
         super().set_params(**params)
         return self
+
+    def _choices(self, name: str) -> list[Any]:
+        """Return the values of a parameter to try, in the order given."""
+        values = listed(getattr(self, name))
+        if not values:
+            raise ValueError(f"{name}: expected a value or several, got none")
+        return values
 
     def _check_width(self, X: object) -> None:
         """Refuse an array with another number of columns, in the words scikit-learn looks for."""

@@ -21,7 +21,6 @@ from feldspar.learners._conditionals import (
 from feldspar.learners._estimator import DiscreteEstimator
 from feldspar.learners._search import Search, TrainingData
 from feldspar.learners._trees import KAPPAS
-from feldspar.weights import listed
 
 
 class DependencyNetwork(DependencyModel, DiscreteEstimator):
@@ -134,8 +133,8 @@ class DependencyNetwork(DependencyModel, DiscreteEstimator):
         """
         settings = ConditionalSettings(
             cpd=self.cpd,
-            kappa=listed(self.kappa),
-            C=listed(self.C),
+            kappa=self._choices("kappa"),
+            C=self._choices("C"),
             min_leaf_weight=self.min_leaf_weight,
             leaf_prior=self.leaf_prior,
             solver=self.solver,
