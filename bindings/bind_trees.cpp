@@ -24,14 +24,14 @@ void bind_learning(py::class_<ConditionalTrees>& trees) {
   trees
       .def_static(
           "grow",
-          [](const Dataset& data, double kappa, double min_leaf_weight, double prior, int n_threads,
-             py::object progress) {
+          [](const Dataset& data, double kappa, double min_leaf_weight, double leaf_prior,
+             int n_threads, py::object progress) {
             return run_watched(n_threads, std::move(progress), [&](const Execution& execution) {
-              return ConditionalTrees(data.schema(),
-                                      grow_trees(data, {kappa, min_leaf_weight, prior}, execution));
+              return ConditionalTrees(
+                  data.schema(), grow_trees(data, {kappa, min_leaf_weight, leaf_prior}, execution));
             });
           },
-          py::arg("data"), py::arg("kappa"), py::arg("min_leaf_weight"), py::arg("prior"),
+          py::arg("data"), py::arg("kappa"), py::arg("min_leaf_weight"), py::arg("leaf_prior"),
           py::arg("n_threads"), py::arg("progress"))
       .def("pruned", &ConditionalTrees::pruned, py::arg("kappa"))
       .def(

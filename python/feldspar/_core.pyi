@@ -288,7 +288,7 @@ class Trees:
         data: Dataset,
         kappa: float,
         min_leaf_weight: float,
-        prior: float,
+        leaf_prior: float,
         n_threads: int,
         progress: Progress | None,
     ) -> Trees: ...

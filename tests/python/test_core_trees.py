@@ -95,7 +95,7 @@ def test_wrong_arguments_are_named(trees: _core.Trees, codes: _core.CodeArray) -
         _core.Trees.grow(data, 2.0, 10.0, 1.0, 1, None)
     with pytest.raises(ValueError, match="min_leaf_weight"):
         _core.Trees.grow(data, 1.0, -1.0, 1.0, 1, None)
-    with pytest.raises(ValueError, match="prior must be positive"):
+    with pytest.raises(ValueError, match="leaf_prior must be positive"):
         _core.Trees.grow(data, 1.0, 10.0, 0.0, 1, None)
     with pytest.raises(ValueError, match="table of 4 columns"):
         trees.log_likelihoods(codes[:, :3].copy(), None, KAPPAS, 1)

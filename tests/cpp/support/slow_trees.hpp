@@ -45,7 +45,7 @@ class SlowTree {
   }
   double log_probability(const std::vector<double>& n, std::size_t a) const {
     const double l = schema_.cardinality(target_);
-    return std::log((n[a] + options_.prior) / (sum(n) + l * options_.prior));
+    return std::log((n[a] + options_.leaf_prior) / (sum(n) + l * options_.leaf_prior));
   }
   double log_likelihood(const Rows& rows) const {
     const std::vector<double> n = counts(rows);

@@ -46,13 +46,14 @@ namespace feldspar {
 struct TreeOptions {
   double kappa = 1.0;           // what each free parameter multiplies the prior of a tree by
   double min_leaf_weight = 10;  // of the examples in a leaf
-  double prior = 1;             // of the Dirichlet distribution: what is added to every count
+  double leaf_prior = 1;        // of the Dirichlet distribution: what is added to every count
 
   void check() const {
     check_kappa(kappa);
     require(min_leaf_weight >= 0 && std::isfinite(min_leaf_weight),
             "min_leaf_weight must be finite and not negative, got ", min_leaf_weight);
-    require(prior > 0 && std::isfinite(prior), "prior must be positive and finite, got ", prior);
+    require(leaf_prior > 0 && std::isfinite(leaf_prior),
+            "leaf_prior must be positive and finite, got ", leaf_prior);
   }
 };
 
@@ -68,7 +69,7 @@ struct TreeGround {
         rows(data.columns()) {
     if (weights.unrounded(data.weights())) pairs.emplace(data, execution);
     for (const Value l : data.schema().cardinalities())
-      if (!gains.contains(l)) gains.try_emplace(l, weights, l, options.prior);
+      if (!gains.contains(l)) gains.try_emplace(l, weights, l, options.leaf_prior);
     // Not quite min_leaf_weight: a leaf of 100 rows of weight 0.1 shall weigh 10.
     const double least = std::ceil(options.min_leaf_weight * (1 - 1e-12) / weights.unit);
     const std::uint64_t too_much = weights.total + 1;
@@ -327,10 +328,10 @@ inline void TreeGrower::write(const Node& node) {
   }
   double total = 0;
   for (const std::uint64_t n : node.values)
-    total += ground_.weights.weight(n) + ground_.options.prior;
+    total += ground_.weights.weight(n) + ground_.options.leaf_prior;
   for (const std::uint64_t n : node.values)
     log_probabilities_.push_back(
-        std::log((ground_.weights.weight(n) + ground_.options.prior) / total));
+        std::log((ground_.weights.weight(n) + ground_.options.leaf_prior) / total));
 }
 
 }  // namespace detail
