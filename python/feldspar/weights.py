@@ -406,12 +406,12 @@ def _penalties(
 
 
 def listed(values: Any) -> list[Any]:
-    """Return one value or several as a list."""
+    """Return one value or several as a list, numbers of NumPy as plain ones, fit for files."""
     if isinstance(values, np.ndarray):
         values = values.tolist()  # a plain number where the array has no dimensions
-    if isinstance(values, Iterable) and not isinstance(values, str):
-        return list(values)
-    return [values]
+    several = isinstance(values, Iterable) and not isinstance(values, str)
+    members = values if several else [values]
+    return [value.item() if isinstance(value, np.generic) else value for value in members]
 
 
 def _options(
