@@ -183,9 +183,10 @@ class Grafting(MarkovLearner):
         self.on_interrupt = on_interrupt
 
     def _has_choice(self) -> bool:
-        tuned = {"l1": ("l1", "prior_sd"), "l2": ("prior_sd",), "none": ()}
-        names = tuned[one_of("penalty", self.penalty, PENALTIES)]
-        default_path = self.penalty == "l1" and self.l1 is None
+        penalty = one_of("penalty", self.penalty, PENALTIES)
+        has_prior = self.relearn or penalty != "none"
+        names = ["l1"] * (penalty == "l1") + ["prior_sd"] * has_prior
+        default_path = penalty == "l1" and self.l1 is None
         return default_path or any(len(self._choices(name)) > 1 for name in names)
 
     def _learns_weights_apart(self) -> bool:
