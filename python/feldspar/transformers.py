@@ -235,11 +235,13 @@ class Binarizer(_CuttingTransformer):
         self.columns = columns
 
     def _check_parameters(self) -> None:
-        if self.threshold in ("median", "mean"):
+        threshold: object = self.threshold
+        if isinstance(threshold, str) and threshold in ("median", "mean"):
             return
-        if not isinstance(self.threshold, int | float) or not np.isfinite(self.threshold):
+        numbers = int | float | np.integer | np.floating
+        if not isinstance(threshold, numbers) or not np.isfinite(threshold):
             raise ValueError(
-                f"threshold: expected 'median', 'mean' or a finite number, got {self.threshold!r}"
+                f"threshold: expected 'median', 'mean' or a finite number, got {threshold!r}"
             )
 
     def _needs_cuts(self, values: Floats) -> bool:

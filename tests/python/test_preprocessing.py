@@ -213,7 +213,12 @@ def test_binary_columns_are_left_alone_unless_a_number_is_given():
     assert binarize(frame, threshold=3).schema.labels == ((False, True), ("x", "y"))
 
 
-@pytest.mark.parametrize("threshold", ["mode", np.nan, None])
+@pytest.mark.parametrize("threshold", [np.int64(8), np.float32(8)])
+def test_a_threshold_may_be_a_number_of_numpy(threshold):
+    assert binarize([[0, 12], [9, 3]], threshold=threshold).to_numpy().tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("threshold", ["mode", np.nan, None, [1, 2], np.arange(2)])
 def test_bad_thresholds(threshold):
     with pytest.raises(ValueError, match="threshold: expected 'median', 'mean' or a finite number"):
         binarize([[0.5]], threshold=threshold)
