@@ -44,8 +44,9 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
         Parameters
         ----------
-        X : data frame or array-like of shape (n_rows, n_columns)
-            NaN and null are missing entries; so is -1 in the discrete columns of an array.
+        X : data frame, table or array-like of shape (n_rows, n_columns)
+            NaN and null are missing entries; so is -1 in the discrete columns of an array. The
+            numbers of a table are its labels.
         y : None
             Ignored.
         """
@@ -71,8 +72,8 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
         Parameters
         ----------
-        X : data frame or array-like of shape (n_rows, n_columns)
-            Columns as in :meth:`fit`.
+        X : data frame, table or array-like of shape (n_rows, n_columns)
+            Columns as in :meth:`fit`. A table keeps its weights.
         """
         check_is_fitted(self)
         source = columns_from(X)
@@ -87,7 +88,8 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
                 f"expected the columns {listing(self.schema_.names)}, got {listing(source.names)}"
             )
         codes = [self._codes_of(name, source) for name in self.schema_.names]
-        return Table(np.column_stack(codes), self.schema_)
+        weights = X.weights if isinstance(X, Table) and X.has_weights else None
+        return Table(np.column_stack(codes), self.schema_, weights)
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
         """Return the names of the columns; they stay what they were."""

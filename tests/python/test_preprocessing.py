@@ -224,6 +224,48 @@ def test_bad_thresholds(threshold):
         binarize([[0.5]], threshold=threshold)
 
 
+# --- tables, which know names, labels and weights ---
+
+PEOPLE = Table.from_frame(
+    pd.DataFrame(
+        {
+            "age": [19, 35, 35, 80, None],
+            "smoker": ["never", "former", "current", "never", "former"],
+            "n": [0.5, 2.5, 1.0, 3.0, 1.0],
+        }
+    ),
+    weights="n",
+)
+
+
+@pytest.mark.parametrize("cut", [discretize, binarize])
+def test_what_a_table_has_beside_numbers_stays(cut):
+    table, first = cut(PEOPLE, PEOPLE[:2], columns=["age"])
+    assert table.schema.names == ("age", "smoker")
+    assert table.schema.labels[1] == ("current", "former", "never")
+    np.testing.assert_array_equal(table.codes[:, 1], PEOPLE.codes[:, 1])
+    assert table.weights.tolist() == PEOPLE.weights.tolist()
+    assert first == table[:2]
+
+
+def test_the_numbers_of_a_table_are_its_labels():
+    table = binarize(PEOPLE, threshold=40)
+    assert table.schema.labels[0] == ("(-inf, 40)", "[40, inf)")
+    assert table.codes[:, 0].tolist() == [0, 0, 0, 1, -1]
+    assert discretize(PEOPLE) == PEOPLE  # nothing in it is a fraction
+
+
+def test_other_tables_are_matched_by_name_and_label():
+    other = Table.from_array(
+        [[1, 0]], names=["smoker", "age"], labels=[["current", "never"], [99, 100]]
+    )
+    cutter = Binarizer(columns=["age"]).fit(PEOPLE)
+    assert cutter.transform(other).to_numpy().tolist() == [[1, 2]]
+    strange = Table.from_array([[0, 0]], names=["smoker", "age"], labels=[["pipe", "no"], [9, 10]])
+    with pytest.raises(ValueError, match="row 0, column 'smoker': unseen value 'pipe'"):
+        cutter.transform(strange)
+
+
 # --- as scikit-learn transformers ---
 
 
