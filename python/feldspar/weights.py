@@ -16,7 +16,7 @@ from feldspar._jobs import resolve_jobs
 from feldspar._progress import progress_bar
 from feldspar._random import RandomState, core_seed
 from feldspar.features import Conjunction, FeatureSet, core_dataset, core_float, core_int
-from feldspar.missing import pseudo_likelihood
+from feldspar.missing import counted_rows, pseudo_likelihood
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
 from feldspar.training import TrainingReport
@@ -380,9 +380,12 @@ def table_and_features(
     sample_weight: npt.ArrayLike | None,
 ) -> tuple[Table, FeatureSet]:
     """Return data and features under one schema: the features' where they have one."""
+    known = features.schema if isinstance(features, FeatureSet) else None
+    table = Table.of(X, schema=known, sample_weight=sample_weight)
+    if table.has_missing:  # gaps of rows that do not count are none
+        table = counted_rows(table)
     if isinstance(features, FeatureSet):
-        return Table.of(X, schema=features.schema, sample_weight=sample_weight), features
-    table = Table.of(X, sample_weight=sample_weight)
+        return table, features
     return table, FeatureSet(table.schema, features)
 
 
