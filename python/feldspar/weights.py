@@ -15,7 +15,14 @@ from feldspar import _core
 from feldspar._jobs import resolve_jobs
 from feldspar._progress import progress_bar
 from feldspar._random import RandomState, core_seed
-from feldspar.features import Conjunction, FeatureSet, core_dataset, core_float, core_int
+from feldspar.features import (
+    Conjunction,
+    FeatureSet,
+    core_dataset,
+    core_float,
+    core_int,
+    core_word,
+)
 from feldspar.missing import counted_rows, pseudo_likelihood
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
@@ -477,7 +484,7 @@ def _fit(
 def expectation_options(inference: str, random_state: RandomState) -> _core.ExpectationOptions:
     """Return how likelihoods are to be inferred."""
     options = _core.ExpectationOptions()
-    options.method = inference
+    options.method = core_word("inference", inference)
     options.seed = core_seed(random_state)
     return options
 

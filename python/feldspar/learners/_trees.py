@@ -39,6 +39,9 @@ def choose_trees(search: Search, settings: TreeSettings) -> tuple[_core.Trees, f
     for kappa in kappas:
         if not 0 < kappa <= 1:
             raise ValueError(f"kappa: expected numbers above 0 and at most 1, got {kappa}")
+    leaf_prior = core_float("leaf_prior", settings.leaf_prior)
+    if not (leaf_prior > 0 and np.isfinite(leaf_prior)):  # the core would call it prior
+        raise ValueError(f"leaf_prior: expected a positive number, got {settings.leaf_prior}")
     threads = resolve_jobs(settings.n_jobs)
     started = time.perf_counter()
     with search.clock.stage("structure"), progress_bar("trees", shown=settings.verbose) as progress:
@@ -46,7 +49,7 @@ def choose_trees(search: Search, settings: TreeSettings) -> tuple[_core.Trees, f
             search.data.dataset,
             max(kappas),
             core_float("min_leaf_weight", settings.min_leaf_weight),
-            core_float("leaf_prior", settings.leaf_prior),
+            leaf_prior,
             threads,
             progress,
         )

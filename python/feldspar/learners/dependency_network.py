@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from feldspar import _core
 from feldspar._random import RandomState
 from feldspar.dependency import DependencyModel
+from feldspar.learners._base import choices
 from feldspar.learners._clock import Clock
 from feldspar.learners._conditionals import (
     LOGISTIC_C,
@@ -21,7 +22,6 @@ from feldspar.learners._conditionals import (
 from feldspar.learners._estimator import DiscreteEstimator
 from feldspar.learners._search import Search, TrainingData
 from feldspar.learners._trees import KAPPAS
-from feldspar.weights import listed
 
 
 class DependencyNetwork(DependencyModel, DiscreteEstimator):
@@ -134,8 +134,8 @@ class DependencyNetwork(DependencyModel, DiscreteEstimator):
         """
         settings = ConditionalSettings(
             cpd=self.cpd,
-            kappa=listed(self.kappa),
-            C=listed(self.C),
+            kappa=choices("kappa", self.kappa),
+            C=choices("C", self.C),
             min_leaf_weight=self.min_leaf_weight,
             leaf_prior=self.leaf_prior,
             solver=self.solver,
