@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import feldspar as fs
 from feldspar.io.source import ModelFileError
+from feldspar.learners._search import Search
 
 
 def _rows(n: int, seed: int) -> np.ndarray[Any, Any]:
@@ -105,6 +106,26 @@ def test_dtblm_takes_the_prior_of_its_start() -> None:
     assert priors == [0.3, 2.0]
     with pytest.raises(ValueError, match="expected numbers, None or 'dtsl', got 'best'"):
         learner.set_params(prior_sd="best").fit(TRAIN)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (fs.TopDown(tests=["positive", "some"]), "tests: expected one of 'positive', 'full'"),
+        (fs.TopDown(additions=[5, 2.5]), "additions: expected an integer"),
+        (fs.TopDown(prior_sd=[1.0, "wide"]), "prior_sd: expected a number"),
+        (fs.BUSL(alpha=[0.01, "low"]), "alpha: expected a number"),
+        (fs.BUSL(prior_sd=[1.0, "wide"]), "prior_sd: expected a number"),
+    ],
+)
+def test_no_search_begins_before_all_settings_are_read(
+    learner: Any, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = []
+    monkeypatch.setattr(Search, "add_structure_trial", lambda *_, **__: begun.append(1))
+    with pytest.raises((TypeError, ValueError), match=message):
+        learner.fit(TRAIN, X_valid=VALID)
+    assert not begun
 
 
 def test_top_down_adds_what_gains() -> None:
