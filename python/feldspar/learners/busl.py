@@ -30,8 +30,9 @@ class BUSL(MarkovLearner):
     Tests of conditional independence find the Markov blanket of each variable (Grow-Shrink). The
     blankets make a graph; candidates are the conjunctions of non-zero values of variables that are
     all joined to each other. Starting from independent variables, those that gain most are added,
-    all weights are learned anew, and so on until none gains enough. A baseline: simple, and blind
-    to interactions that no pair of variables shows.
+    all weights are learned anew, and so on until none gains enough; with rows to choose by, the
+    round that predicts them best is kept. A baseline: simple, and blind to interactions that no
+    pair of variables shows.
 
     Parameters
     ----------
