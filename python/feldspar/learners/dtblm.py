@@ -13,6 +13,7 @@ from feldspar.learners._bottom_up import (
     RELEARN_EVERY,
     BottomUpSettings,
     Distance,
+    check_checkpoint,
     generalize,
 )
 from feldspar.learners._search import Search
@@ -127,6 +128,7 @@ class DTBLM(MarkovLearner):
 
     def _search(self, search: Search) -> None:
         self._prior_sds(None)
+        check_checkpoint(self.checkpoint)
         own = self._trees()._search_as_part(search, "dtsl")
         start = self.dtsl_network_ = own.network
         assert start is not None
