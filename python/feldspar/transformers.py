@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -62,6 +62,8 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
                     self.cuts_[name] = cuts
                     labels.append(interval_labels(cuts))
                     continue
+            elif not isinstance(X, Table):  # whose values are discrete, whatever they are
+                _refuse_fractions(name, source.numbers(name))
             labels.append(source.labels(name))
         self.schema_ = Schema([len(ls) for ls in labels], names=source.names, labels=labels)
         self.n_features_in_ = len(labels)
@@ -107,9 +109,12 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     def _chosen(self, source: Columns) -> set[str] | None:
         if self.columns is None:
             return None
+        columns: object = self.columns
+        if isinstance(columns, str) or not isinstance(columns, Iterable):
+            raise TypeError(f"columns: expected a list of names or positions, got {columns!r}")
         # The schema only lends its search by name or position, with its messages.
         known = Schema([1] * len(source.names), names=source.names)
-        return {known.names[known.index(column)] for column in self.columns}
+        return {known.names[known.index(column)] for column in columns}
 
     def _cuts_of(self, name: str, numbers: Floats | None, *, asked: bool) -> Floats | None:
         """Return the cuts of a column, or ``None`` if it is to be left alone."""
@@ -196,7 +201,7 @@ class Discretizer(_CuttingTransformer):
             )
 
     def _needs_cuts(self, values: Floats) -> bool:
-        return bool((values != np.floor(values)).any())
+        return bool(_is_fraction(values).any())
 
     def _find_cuts(self, values: Floats) -> Floats:
         return STRATEGIES[self.strategy](values, self.bins)
@@ -255,3 +260,20 @@ class Binarizer(_CuttingTransformer):
             return np.array([float(self.threshold)])
         at = np.median(values) if self.threshold == "median" else np.mean(values)
         return threshold_cut(values, float(at))
+
+
+def _is_fraction(values: Floats) -> npt.NDArray[np.bool_]:
+    """Return which values are no whole numbers; those that are missing are not."""
+    fractions: npt.NDArray[np.bool_] = (values != np.floor(values)) & ~np.isnan(values)
+    return fractions
+
+
+def _refuse_fractions(name: str, numbers: Floats | None) -> None:
+    """Refuse to leave a column as it is that cannot be."""
+    if numbers is None or not _is_fraction(numbers).any():
+        return
+    row = int(np.argmax(_is_fraction(numbers)))
+    raise ValueError(
+        f"columns: {name!r} holds fractions too, {numbers[row]:g} in row {row}; expected it among "
+        "the columns to cut, or left out of the data"
+    )

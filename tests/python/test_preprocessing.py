@@ -117,6 +117,21 @@ def test_columns_can_be_chosen():
         discretize(pd.DataFrame({"x": ["a", "b"]}), columns=["x"])
 
 
+@pytest.mark.parametrize("columns", ["age", 0, slice(0, 1)])
+def test_columns_are_a_list(columns):
+    people = pd.DataFrame({"age": [20, 30, 40]})
+    with pytest.raises(TypeError, match="columns: expected a list of names or positions, got"):
+        discretize(people, columns=columns)
+
+
+@pytest.mark.parametrize("cut", [discretize, binarize])
+def test_a_continuous_column_that_is_not_among_the_chosen_is_named(cut):
+    people = pd.DataFrame({"age": [20, 30, 40], "height": [170.0, 171.5, None]})
+    for data, name in ((people, "height"), (people.to_numpy(), "v1")):
+        with pytest.raises(ValueError, match=f"columns: '{name}' holds fractions too, 171.5 in "):
+            cut(data, columns=[0])
+
+
 def test_constant_columns_get_one_value_and_a_warning():
     X = np.column_stack([EIGHTHS[:2], [0.5, 0.5]])
     with pytest.warns(UserWarning, match=r"column 'v1' is constant \(0.5\) in the training data"):
@@ -253,6 +268,8 @@ def test_the_numbers_of_a_table_are_its_labels():
     assert table.schema.labels[0] == ("(-inf, 40)", "[40, inf)")
     assert table.codes[:, 0].tolist() == [0, 0, 0, 1, -1]
     assert discretize(PEOPLE) == PEOPLE  # nothing in it is a fraction
+    doses = Table.from_array([[0], [1]], names=["dose"], labels=[[0.5, 1.5]])
+    assert discretize(doses, columns=[]) == doses
 
 
 def test_other_tables_are_matched_by_name_and_label():
