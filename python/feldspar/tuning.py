@@ -97,8 +97,9 @@ def tune_weights(
     X : table, frame or array
         The rows to learn from.
     X_valid : table, frame or array, optional
-        The rows to choose by, read with the schema of the training data. If there is a choice to
-        make and they are left out, a tenth of the complete rows of ``X`` is held out.
+        The rows to choose by, read with the schema of the training data; those with missing
+        values are left out. If there is a choice to make and no ``X_valid``, a tenth of the
+        complete rows of ``X`` is held out.
     prior_sd, l1 : number or sequence
         The penalties to try.
     sample_weight : array of float, optional
