@@ -1,4 +1,4 @@
-"""Data that may be continuous, column by column, from data frames and arrays alike."""
+"""Data that may be continuous, column by column, from data frames, arrays and tables alike."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from feldspar import _frames
 from feldspar._arrays import MISSING, Codes, matrix_of
-from feldspar.schema import Label, Labels
+from feldspar.schema import Label, Labels, Schema
 from feldspar.table import Table
 
 
@@ -79,7 +79,35 @@ class ArrayColumns:
         return Table.from_array(column[:, np.newaxis], names=[name])
 
 
+class TableColumns:
+    """The columns of a table; its numbers are its labels, where all of these are numbers."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.names = list(table.schema.names)
+
+    def numbers(self, name: str) -> npt.NDArray[np.float64] | None:
+        """Return the column as floats, or ``None``."""
+        labels = self.labels(name)
+        if any(type(label) not in (int, float) for label in labels):  # truth values are no numbers
+            return None
+        # One entry more: -1 (missing) finds the last one.
+        numbers = np.array([*labels, np.nan], dtype=np.float64)
+        return numbers[self._table.codes[:, self.names.index(name)]]
+
+    def labels(self, name: str) -> Labels:
+        """Return the labels of the schema."""
+        return self._table.schema.labels[self.names.index(name)]
+
+    def codes(self, name: str, lookup: dict[Label, int]) -> Codes:
+        """Return the codes; a value without one is an error."""
+        own = Schema([len(lookup)], names=[name], labels=[list(lookup)])
+        return self._table._recoded(self.names.index(name), own)
+
+
 def columns_from(X: object) -> Columns:
-    """Return the columns of a data frame or an array."""
+    """Return the columns of a data frame, an array or a table."""
+    if isinstance(X, Table):
+        return TableColumns(X)
     frame = None if isinstance(X, np.ndarray | list | tuple) else _frames.as_frame(X)
     return ArrayColumns(X) if frame is None else FrameColumns(frame)

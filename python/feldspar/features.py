@@ -345,6 +345,13 @@ def core_float(name: str, value: object) -> float:
     return float(value)
 
 
+def core_word(name: str, value: object) -> str:
+    """Return a parameter that must be one of the core's words, which it checks."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a word, got {value!r}")
+    return value
+
+
 def build(
     schema: Schema, conjunctions: Iterable[Conjunction]
 ) -> tuple[_core.FeatureSet, npt.NDArray[np.int64]]:
@@ -377,12 +384,22 @@ def _flat_conjunctions(
     schema: Schema, conjunctions: Iterable[Conjunction]
 ) -> _core.FlatConjunctions:
     flat = FlatTests(schema)
-    for place, conjunction in enumerate(conjunctions):
+    for place, conjunction in enumerate(_checked_conjunctions(conjunctions)):
         try:
             flat.append(conjunction)
         except (TypeError, ValueError) as error:
             raise type(error)(f"features[{place}]: {error}") from error
     return flat.arrays()
+
+
+def _checked_conjunctions(conjunctions: Iterable[Conjunction]) -> Iterable[Conjunction]:
+    given: object = conjunctions
+    if isinstance(given, Iterable):
+        return conjunctions
+    got = f"{given!r:.60}"
+    if hasattr(given, "features"):  # most likely a network
+        got = f"a {type(given).__name__}: pass its .features"
+    raise TypeError(f"features: expected a FeatureSet or conjunctions, got {got}")
 
 
 class FlatTests:

@@ -49,9 +49,9 @@ def discretize(
 
     Parameters
     ----------
-    train : data frame or array-like
-        The data that the cuts are found on.
-    *others : data frames or array-likes
+    train : data frame, table or array-like
+        The data that the cuts are found on. The numbers of a table are its labels.
+    *others : data frames, tables or array-likes
         More data with the same columns; values beyond those of ``train`` fall into the first or
         last interval.
     bins, strategy, columns
@@ -111,9 +111,9 @@ def binarize(
 
     Parameters
     ----------
-    train : data frame or array-like
-        The data that the thresholds are found on.
-    *others : data frames or array-likes
+    train : data frame, table or array-like
+        The data that the thresholds are found on. The numbers of a table are its labels.
+    *others : data frames, tables or array-likes
         More data with the same columns.
     threshold, columns
         As in :class:`feldspar.transformers.Binarizer`.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -44,8 +44,9 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
         Parameters
         ----------
-        X : data frame or array-like of shape (n_rows, n_columns)
-            NaN and null are missing entries; so is -1 in the discrete columns of an array.
+        X : data frame, table or array-like of shape (n_rows, n_columns)
+            NaN and null are missing entries; so is -1 in the discrete columns of an array. The
+            numbers of a table are its labels.
         y : None
             Ignored.
         """
@@ -61,6 +62,8 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
                     self.cuts_[name] = cuts
                     labels.append(interval_labels(cuts))
                     continue
+            elif not isinstance(X, Table):  # whose values are discrete, whatever they are
+                _refuse_fractions(name, source.numbers(name))
             labels.append(source.labels(name))
         self.schema_ = Schema([len(ls) for ls in labels], names=source.names, labels=labels)
         self.n_features_in_ = len(labels)
@@ -71,8 +74,8 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
 
         Parameters
         ----------
-        X : data frame or array-like of shape (n_rows, n_columns)
-            Columns as in :meth:`fit`.
+        X : data frame, table or array-like of shape (n_rows, n_columns)
+            Columns as in :meth:`fit`. A table keeps its weights.
         """
         check_is_fitted(self)
         source = columns_from(X)
@@ -87,7 +90,8 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
                 f"expected the columns {listing(self.schema_.names)}, got {listing(source.names)}"
             )
         codes = [self._codes_of(name, source) for name in self.schema_.names]
-        return Table(np.column_stack(codes), self.schema_)
+        weights = X.weights if isinstance(X, Table) and X.has_weights else None
+        return Table(np.column_stack(codes), self.schema_, weights)
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
         """Return the names of the columns; they stay what they were."""
@@ -105,9 +109,12 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     def _chosen(self, source: Columns) -> set[str] | None:
         if self.columns is None:
             return None
+        columns: object = self.columns
+        if isinstance(columns, str) or not isinstance(columns, Iterable):
+            raise TypeError(f"columns: expected a list of names or positions, got {columns!r}")
         # The schema only lends its search by name or position, with its messages.
         known = Schema([1] * len(source.names), names=source.names)
-        return {known.names[known.index(column)] for column in self.columns}
+        return {known.names[known.index(column)] for column in columns}
 
     def _cuts_of(self, name: str, numbers: Floats | None, *, asked: bool) -> Floats | None:
         """Return the cuts of a column, or ``None`` if it is to be left alone."""
@@ -194,7 +201,7 @@ class Discretizer(_CuttingTransformer):
             )
 
     def _needs_cuts(self, values: Floats) -> bool:
-        return bool((values != np.floor(values)).any())
+        return bool(_is_fraction(values).any())
 
     def _find_cuts(self, values: Floats) -> Floats:
         return STRATEGIES[self.strategy](values, self.bins)
@@ -235,11 +242,13 @@ class Binarizer(_CuttingTransformer):
         self.columns = columns
 
     def _check_parameters(self) -> None:
-        if self.threshold in ("median", "mean"):
+        threshold: object = self.threshold
+        if isinstance(threshold, str) and threshold in ("median", "mean"):
             return
-        if not isinstance(self.threshold, int | float) or not np.isfinite(self.threshold):
+        numbers = int | float | np.integer | np.floating
+        if not isinstance(threshold, numbers) or not np.isfinite(threshold):
             raise ValueError(
-                f"threshold: expected 'median', 'mean' or a finite number, got {self.threshold!r}"
+                f"threshold: expected 'median', 'mean' or a finite number, got {threshold!r}"
             )
 
     def _needs_cuts(self, values: Floats) -> bool:
@@ -251,3 +260,20 @@ class Binarizer(_CuttingTransformer):
             return np.array([float(self.threshold)])
         at = np.median(values) if self.threshold == "median" else np.mean(values)
         return threshold_cut(values, float(at))
+
+
+def _is_fraction(values: Floats) -> npt.NDArray[np.bool_]:
+    """Return which values are no whole numbers; those that are missing are not."""
+    fractions: npt.NDArray[np.bool_] = (values != np.floor(values)) & ~np.isnan(values)
+    return fractions
+
+
+def _refuse_fractions(name: str, numbers: Floats | None) -> None:
+    """Refuse to leave a column as it is that cannot be."""
+    if numbers is None or not _is_fraction(numbers).any():
+        return
+    row = int(np.argmax(_is_fraction(numbers)))
+    raise ValueError(
+        f"columns: {name!r} holds fractions too, {numbers[row]:g} in row {row}; expected it among "
+        "the columns to cut, or left out of the data"
+    )

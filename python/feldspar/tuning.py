@@ -14,6 +14,7 @@ from feldspar.conditionals import check_weight_left
 from feldspar.features import Conjunction, FeatureSet
 from feldspar.missing import complete_rows, hold_out
 from feldspar.network import MarkovNetwork
+from feldspar.schema import Schema
 from feldspar.table import Table
 from feldspar.weights import OnInterrupt, learn_weight_path, listed, table_and_features
 
@@ -96,8 +97,9 @@ def tune_weights(
     X : table, frame or array
         The rows to learn from.
     X_valid : table, frame or array, optional
-        The rows to choose by, read with the schema of the training data. If there is a choice to
-        make and they are left out, a tenth of the complete rows of ``X`` is held out.
+        The rows to choose by, read with the schema of the training data; those with missing
+        values are left out. If there is a choice to make and no ``X_valid``, a tenth of the
+        complete rows of ``X`` is held out.
     prior_sd, l1 : number or sequence
         The penalties to try.
     sample_weight : array of float, optional
@@ -121,7 +123,7 @@ def tune_weights(
     """
     grid = list(product(listed(prior_sd), listed(l1)))
     train, feature_set = table_and_features(features, X, sample_weight)
-    valid = None if X_valid is None else Table.of(X_valid, schema=train.schema)
+    valid = None if X_valid is None else validation_table(X_valid, train.schema)
     if valid is None and len(grid) > 1:
         valid, train = hold_out(train, _HELD_OUT, random_state)
     if valid is not None:
@@ -143,6 +145,14 @@ def tune_weights(
     best = 0 if valid is None else scores.index(max(s for s in scores if s is not None))
     trials = tuple(_trial(network, s) for network, s in zip(path, scores, strict=True))
     return TunedWeights(path[best], trials, best)
+
+
+def validation_table(X_valid: object, schema: Schema) -> Table:
+    """Read the rows to choose by; what is wrong with them is told under their name."""
+    try:
+        return Table.of(X_valid, schema=schema)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"X_valid: {error}") from error
 
 
 def _trial(network: MarkovNetwork, valid_pll: float | None) -> Trial:

@@ -15,8 +15,15 @@ from feldspar import _core
 from feldspar._jobs import resolve_jobs
 from feldspar._progress import progress_bar
 from feldspar._random import RandomState, core_seed
-from feldspar.features import Conjunction, FeatureSet, core_dataset, core_float, core_int
-from feldspar.missing import pseudo_likelihood
+from feldspar.features import (
+    Conjunction,
+    FeatureSet,
+    core_dataset,
+    core_float,
+    core_int,
+    core_word,
+)
+from feldspar.missing import counted_rows, pseudo_likelihood
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
 from feldspar.training import TrainingReport
@@ -380,9 +387,12 @@ def table_and_features(
     sample_weight: npt.ArrayLike | None,
 ) -> tuple[Table, FeatureSet]:
     """Return data and features under one schema: the features' where they have one."""
+    known = features.schema if isinstance(features, FeatureSet) else None
+    table = Table.of(X, schema=known, sample_weight=sample_weight)
+    if table.has_missing:  # gaps of rows that do not count are none
+        table = counted_rows(table)
     if isinstance(features, FeatureSet):
-        return Table.of(X, schema=features.schema, sample_weight=sample_weight), features
-    table = Table.of(X, sample_weight=sample_weight)
+        return table, features
     return table, FeatureSet(table.schema, features)
 
 
@@ -406,12 +416,12 @@ def _penalties(
 
 
 def listed(values: Any) -> list[Any]:
-    """Return one value or several as a list."""
+    """Return one value or several as a list, numbers of NumPy as plain ones, fit for files."""
     if isinstance(values, np.ndarray):
         values = values.tolist()  # a plain number where the array has no dimensions
-    if isinstance(values, Iterable) and not isinstance(values, str):
-        return list(values)
-    return [values]
+    several = isinstance(values, Iterable) and not isinstance(values, str)
+    members = values if several else [values]
+    return [value.item() if isinstance(value, np.generic) else value for value in members]
 
 
 def _options(
@@ -474,7 +484,7 @@ def _fit(
 def expectation_options(inference: str, random_state: RandomState) -> _core.ExpectationOptions:
     """Return how likelihoods are to be inferred."""
     options = _core.ExpectationOptions()
-    options.method = inference
+    options.method = core_word("inference", inference)
     options.seed = core_seed(random_state)
     return options
 

@@ -173,6 +173,14 @@ def test_weights_learned_anew_are_those_of_the_pseudo_likelihood() -> None:
     assert learner.best_params_["l1"] == 40.0  # nothing to shrink: the sparser one is better
 
 
+@pytest.mark.parametrize("penalty", ["l2", "none"])
+def test_priors_of_weights_learned_anew_are_chosen_by_rows_held_out(penalty: Any) -> None:
+    learner = fs.Grafting(penalty=penalty, relearn=True, prior_sd=[1.0, 0.01, 10.0]).fit(CHAIN)
+    assert learner.valid_pll_ is not None
+    scores = {row["prior_sd"]: row["valid_pll"] for row in learner.trials_ if "prior_sd" in row}
+    assert scores[learner.best_params_["prior_sd"]] == max(scores.values())
+
+
 def test_exact_inference_that_becomes_too_wide_is_told() -> None:
     with pytest.warns(ConvergenceWarning, match="max_table_entries is 30"):
         learner = fs.Grafting(l1=2.0, inference="exact", max_table_entries=30).fit(CHAIN)

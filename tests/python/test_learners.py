@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,22 @@ def test_bad_parameters_are_named(learner: MarkovLearner) -> None:
             _fitted(learner, **{name: value})
     with pytest.raises(ValueError, match="prior_sd: expected a value or several"):
         _fitted(learner, prior_sd=[])
+
+
+@every_learner
+def test_numbers_of_numpy_can_be_saved(learner: MarkovLearner, tmp_path: Path) -> None:
+    # As GridSearchCV sets them from an array.
+    fitted = _fitted(learner, prior_sd=np.int64(1))
+    fitted.network_.save(tmp_path / "network.json")
+    again = fs.MarkovNetwork.load(tmp_path / "network.json")
+    assert again.metadata["learner"]["prior_sd"] == 1
+
+
+@every_learner
+def test_an_infinite_prior_is_none(learner: MarkovLearner, tmp_path: Path) -> None:
+    fitted = _fitted(learner, prior_sd=np.inf, tolerance=0.01)
+    assert fitted.best_params_["prior_sd"] is None
+    fitted.network_.save(tmp_path / "network.json")
 
 
 def test_one_row_cannot_be_held_out() -> None:

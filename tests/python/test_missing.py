@@ -166,3 +166,14 @@ def test_validation_rows_with_gaps() -> None:
     assert tuned.trials[tuned.best].valid_pll == pytest.approx(tuned.network.score(complete))
     with pytest.raises(ValueError, match="the validation data: none of the 3 rows is complete"):
         learner.fit(train, X_valid=np.full((3, 9), -1))
+
+
+@pytest.mark.parametrize("objective", ["pll", "likelihood"])
+def test_rows_with_gaps_that_do_not_count_are_no_rows(objective: Any) -> None:
+    rows = np.array([[0, 0], [1, 1], [0, 1], [1, -1], [-1, 0]] * 4)
+    complete = (rows >= 0).all(axis=1)
+    features = [[(0, 1)], [(0, 1), (1, 1)]]
+    # No MissingValuesWarning: all that counts is complete.
+    weighted = fs.learn_weights(features, rows, objective=objective, sample_weight=complete)
+    alone = fs.learn_weights(features, rows[complete], objective=objective)
+    np.testing.assert_array_equal(weighted.weights, alone.weights)

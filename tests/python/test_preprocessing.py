@@ -117,6 +117,21 @@ def test_columns_can_be_chosen():
         discretize(pd.DataFrame({"x": ["a", "b"]}), columns=["x"])
 
 
+@pytest.mark.parametrize("columns", ["age", 0, slice(0, 1)])
+def test_columns_are_a_list(columns):
+    people = pd.DataFrame({"age": [20, 30, 40]})
+    with pytest.raises(TypeError, match="columns: expected a list of names or positions, got"):
+        discretize(people, columns=columns)
+
+
+@pytest.mark.parametrize("cut", [discretize, binarize])
+def test_a_continuous_column_that_is_not_among_the_chosen_is_named(cut):
+    people = pd.DataFrame({"age": [20, 30, 40], "height": [170.0, 171.5, None]})
+    for data, name in ((people, "height"), (people.to_numpy(), "v1")):
+        with pytest.raises(ValueError, match=f"columns: '{name}' holds fractions too, 171.5 in "):
+            cut(data, columns=[0])
+
+
 def test_constant_columns_get_one_value_and_a_warning():
     X = np.column_stack([EIGHTHS[:2], [0.5, 0.5]])
     with pytest.warns(UserWarning, match=r"column 'v1' is constant \(0.5\) in the training data"):
@@ -213,10 +228,59 @@ def test_binary_columns_are_left_alone_unless_a_number_is_given():
     assert binarize(frame, threshold=3).schema.labels == ((False, True), ("x", "y"))
 
 
-@pytest.mark.parametrize("threshold", ["mode", np.nan, None])
+@pytest.mark.parametrize("threshold", [np.int64(8), np.float32(8)])
+def test_a_threshold_may_be_a_number_of_numpy(threshold):
+    assert binarize([[0, 12], [9, 3]], threshold=threshold).to_numpy().tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("threshold", ["mode", np.nan, None, [1, 2], np.arange(2)])
 def test_bad_thresholds(threshold):
     with pytest.raises(ValueError, match="threshold: expected 'median', 'mean' or a finite number"):
         binarize([[0.5]], threshold=threshold)
+
+
+# --- tables, which know names, labels and weights ---
+
+PEOPLE = Table.from_frame(
+    pd.DataFrame(
+        {
+            "age": [19, 35, 35, 80, None],
+            "smoker": ["never", "former", "current", "never", "former"],
+            "n": [0.5, 2.5, 1.0, 3.0, 1.0],
+        }
+    ),
+    weights="n",
+)
+
+
+@pytest.mark.parametrize("cut", [discretize, binarize])
+def test_what_a_table_has_beside_numbers_stays(cut):
+    table, first = cut(PEOPLE, PEOPLE[:2], columns=["age"])
+    assert table.schema.names == ("age", "smoker")
+    assert table.schema.labels[1] == ("current", "former", "never")
+    np.testing.assert_array_equal(table.codes[:, 1], PEOPLE.codes[:, 1])
+    assert table.weights.tolist() == PEOPLE.weights.tolist()
+    assert first == table[:2]
+
+
+def test_the_numbers_of_a_table_are_its_labels():
+    table = binarize(PEOPLE, threshold=40)
+    assert table.schema.labels[0] == ("(-inf, 40)", "[40, inf)")
+    assert table.codes[:, 0].tolist() == [0, 0, 0, 1, -1]
+    assert discretize(PEOPLE) == PEOPLE  # nothing in it is a fraction
+    doses = Table.from_array([[0], [1]], names=["dose"], labels=[[0.5, 1.5]])
+    assert discretize(doses, columns=[]) == doses
+
+
+def test_other_tables_are_matched_by_name_and_label():
+    other = Table.from_array(
+        [[1, 0]], names=["smoker", "age"], labels=[["current", "never"], [99, 100]]
+    )
+    cutter = Binarizer(columns=["age"]).fit(PEOPLE)
+    assert cutter.transform(other).to_numpy().tolist() == [[1, 2]]
+    strange = Table.from_array([[0, 0]], names=["smoker", "age"], labels=[["pipe", "no"], [9, 10]])
+    with pytest.raises(ValueError, match="row 0, column 'smoker': unseen value 'pipe'"):
+        cutter.transform(strange)
 
 
 # --- as scikit-learn transformers ---

@@ -16,6 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import feldspar as fs
 from feldspar.io.source import ModelFileError
+from feldspar.learners import _bottom_up
+from feldspar.learners._search import Search
 
 
 def _rows(n: int, seed: int) -> np.ndarray[Any, Any]:
@@ -105,6 +107,26 @@ def test_dtblm_takes_the_prior_of_its_start() -> None:
     assert priors == [0.3, 2.0]
     with pytest.raises(ValueError, match="expected numbers, None or 'dtsl', got 'best'"):
         learner.set_params(prior_sd="best").fit(TRAIN)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (fs.TopDown(tests=["positive", "some"]), "tests: expected one of 'positive', 'full'"),
+        (fs.TopDown(additions=[5, 2.5]), "additions: expected an integer"),
+        (fs.TopDown(prior_sd=[1.0, "wide"]), "prior_sd: expected a number"),
+        (fs.BUSL(alpha=[0.01, "low"]), "alpha: expected a number"),
+        (fs.BUSL(prior_sd=[1.0, "wide"]), "prior_sd: expected a number"),
+    ],
+)
+def test_no_search_begins_before_all_settings_are_read(
+    learner: Any, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = []
+    monkeypatch.setattr(Search, "add_structure_trial", lambda *_, **__: begun.append(1))
+    with pytest.raises((TypeError, ValueError), match=message):
+        learner.fit(TRAIN, X_valid=VALID)
+    assert not begun
 
 
 def test_top_down_adds_what_gains() -> None:
@@ -235,6 +257,19 @@ def test_dtblm_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     learner = fs.DTBLM(dtsl=trees, alpha=1.0, checkpoint=path)
     whole = clone(learner).fit(TRAIN, X_valid=VALID).network_
     assert _same(clone(learner).fit(TRAIN, X_valid=VALID).network_, whole)
+
+
+@pytest.mark.parametrize("learner", [fs.BLM(alpha=1.0), fs.DTBLM(alpha=1.0)])
+def test_a_folder_that_is_not_there_is_told_before_the_search(
+    learner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    monkeypatch.setattr(_bottom_up, "_run", lambda *_: begun.append(1))
+    monkeypatch.setattr(Search, "add_structure_trial", lambda *_, **__: begun.append(1))
+    path = tmp_path / "none" / "search.json"
+    with pytest.raises(FileNotFoundError, match="none does not exist"):
+        clone(learner).set_params(checkpoint=path).fit(TRAIN, X_valid=VALID)
+    assert not begun
 
 
 def test_a_checkpoint_of_other_start_weights_is_refused(tmp_path: Path) -> None:

@@ -227,6 +227,71 @@ WRONG_SETTINGS: dict[str, Wrong] = {
         TypeError,
         "features[0]: expected a (variable, value) pair, got 'age'",
     ),
+    "a network in the place of its features": (
+        lambda: fs.learn_weights(TRUTH, FRAME),
+        TypeError,
+        "features: expected a FeatureSet or conjunctions, got a MarkovNetwork: pass its .features",
+    ),
+    "a number in the place of features": (
+        lambda: fs.Grafting(l1=1.0, features=3).fit(FRAME),
+        TypeError,
+        "features: expected a FeatureSet or conjunctions, got 3",
+    ),
+    "a tolerance in words": (
+        fit(FRAME, tolerance="fine"),
+        TypeError,
+        "tolerance: expected a number, got 'fine'",
+    ),
+    "leaves without a prior": (
+        lambda: fs.DTSL(leaf_prior=0).fit(FRAME),
+        ValueError,
+        "leaf_prior must be positive and finite, got 0",
+    ),
+    "zero values that are not by name": (
+        lambda: fs.DTSL(zero_values=["no"]).fit(FRAME),
+        TypeError,
+        "zero_values: expected a mapping such as {'age': value}, got ['no']",
+    ),
+    "a penalty in the place of a learner": (
+        lambda: fs.DTL1(l1=0.5).fit(FRAME),
+        TypeError,
+        "l1: expected a learner such as L1Neighborhood(), got 0.5",
+    ),
+    "a class in the place of a learner": (
+        lambda: fs.DTBLM(dtsl=fs.DTSL).fit(FRAME),
+        TypeError,
+        "dtsl: expected a learner such as DTSL(), got <class",
+    ),
+    "no kappa to try": (
+        lambda: fs.DependencyNetwork(kappa=[]).fit(FRAME),
+        ValueError,
+        "kappa: expected a value or several, got none",
+    ),
+    "no C to try": (
+        lambda: fs.DependencyNetwork(cpd="logistic", C=[]).fit(FRAME),
+        ValueError,
+        "C: expected a value or several, got none",
+    ),
+    "no scheme": (
+        lambda: fs.Grafting(scheme=None).fit(FRAME),
+        TypeError,
+        "scheme: expected a word, got None",
+    ),
+    "no inference": (
+        lambda: fs.learn_weights([], FRAME, objective="likelihood", inference=None),
+        TypeError,
+        "inference: expected a word, got None",
+    ),
+    "fewer than no features": (
+        lambda: fs.Grafting(max_features=-1).fit(FRAME),
+        ValueError,
+        "max_features: expected at least 0, got -1",
+    ),
+    "validation rows of weights with other labels": (
+        lambda: fs.tune_weights([[("age", "75+")]], FRAME, X_valid=FRAME.assign(age="99")),
+        ValueError,
+        f"X_valid: row 0, column 'age': unseen value '99', expected {AGES}",
+    ),
     "an unknown data set": (
         lambda: fs.datasets.load("digit"),
         ValueError,

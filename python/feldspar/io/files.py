@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
 import os
@@ -117,15 +118,22 @@ def atomic_write(path: Target, content: str | bytes) -> None:
             shutil.copymode(target, temporary)
         temporary.replace(target)
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and not target.parent.is_dir():
-            reason = f"The folder {target.parent} does not exist"
-            raise FileNotFoundError(error.errno, reason, str(target)) from error
+        if isinstance(error, FileNotFoundError):
+            check_folder(target)
         if error.filename == str(temporary):  # nobody asked for that name
             raise type(error)(error.errno, error.strerror, str(target)) from error
         raise
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def check_folder(path: Target) -> None:
+    """Raise ``FileNotFoundError`` unless the folder that a file is to be written to is there."""
+    target = Path(path).resolve()
+    if not target.parent.is_dir():
+        reason = f"The folder {target.parent} does not exist"
+        raise FileNotFoundError(errno.ENOENT, reason, str(target))
 
 
 def _raw_bytes(source: Source) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from feldspar import _frames
 from feldspar._random import RandomState
+from feldspar.features import core_float
 from feldspar.learners._clock import Clock
 from feldspar.learners._estimator import DiscreteEstimator
 from feldspar.learners._search import Search, TrainingData, WeightSettings
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Word = TypeVar("Word", bound=str)
+Learner = TypeVar("Learner", bound="MarkovLearner")
 
 # The standard deviations of the weights' prior that the papers try.
 PRIOR_SDS = (100.0, 10.0, 1.0, 0.1)
@@ -116,8 +120,8 @@ class MarkovLearner(DiscreteEstimator):
         y : None
             Ignored.
         X_valid : table, frame or array, optional
-            The rows to choose among settings by. If there is a choice to make and they are left
-            out, a tenth of ``X`` is held out.
+            The rows to choose among settings by; those with missing values are left out. If there
+            is a choice to make and no ``X_valid``, a tenth of ``X`` is held out.
         sample_weight : array of float, optional
             How much each row of ``X`` counts.
         """
@@ -207,6 +211,13 @@ class MarkovLearner(DiscreteEstimator):
         check_is_fitted(self, "network_")
         self._check_width(X)
 
+    def _choices(self, name: str) -> list[Any]:
+        """Return the values of a parameter to try, in the order given."""
+        values = super()._choices(name)
+        if name == "prior_sd":  # files cannot hold infinity
+            values = [None if value == math.inf else value for value in values]
+        return values
+
     def _has_choice(self) -> bool:
         return any(len(self._choices(name)) > 1 for name in self._tuned)
 
@@ -218,11 +229,24 @@ class MarkovLearner(DiscreteEstimator):
         return WeightSettings(
             prior_sd=self._choices("prior_sd"),
             max_iterations=self.max_iterations,
-            tolerance=self.tolerance,
+            tolerance=core_float("tolerance", self.tolerance),
             n_jobs=self.n_jobs,
             verbose=self.verbose,
             exhaustive=self.exhaustive,
         )
+
+
+def part(name: str, learner: Learner | None, default: Learner) -> Learner:
+    """Return a copy of the learner that is a part of another, or the default."""
+    given: object = learner
+    if learner is None:
+        return default
+    if not isinstance(given, MarkovLearner):
+        raise TypeError(
+            f"{name}: expected a learner such as {type(default).__name__}(), got {given!r}"
+        )
+    copy: Learner = clone(learner)
+    return copy
 
 
 def one_of(name: str, value: Any, allowed: tuple[Word, ...]) -> Word:

@@ -20,6 +20,7 @@ from feldspar._jobs import resolve_jobs
 from feldspar._progress import progress_bar
 from feldspar.features import FeatureSet, core_float, core_int
 from feldspar.io.checkpoint import SearchPoint, read_checkpoint, write_checkpoint
+from feldspar.io.files import check_folder
 from feldspar.learners._base import one_of
 from feldspar.learners._race import Contender
 from feldspar.learners._search import Search, WeightSettings
@@ -93,6 +94,15 @@ class BottomUpSettings:
         options.distance = _DISTANCES[one_of("distance", self.distance, tuple(_DISTANCES))]
         options.power = core_int("power", self.power)
         return options
+
+
+def check_checkpoint(path: str | os.PathLike[str] | None) -> None:
+    """Refuse what no checkpoint can be written to, before there is anything to lose."""
+    if path is None:
+        return
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"checkpoint: expected a path, got {path!r}")
+    check_folder(path)
 
 
 def generalize(

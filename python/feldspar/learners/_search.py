@@ -21,8 +21,8 @@ from feldspar.learners._clock import Clock
 from feldspar.learners._race import STEPS, Contender, are_beaten, leader, sort_out
 from feldspar.missing import MissingValuesWarning, complete_rows, counted_rows, gaps, hold_out
 from feldspar.network import MarkovNetwork
-from feldspar.schema import Schema
 from feldspar.table import Table
+from feldspar.tuning import validation_table
 from feldspar.weights import PseudoLikelihood, WeightRun, fit_path, is_interrupted
 
 # A setting, or several that belong together: what a walk attempts at a time.
@@ -78,7 +78,7 @@ class TrainingData:
         table = Table.of(X, sample_weight=sample_weight)
         warn_of_identifiers(table, stacklevel=3)
         train = counted_rows(table)
-        valid = None if X_valid is None else _validation_table(X_valid, train.schema)
+        valid = None if X_valid is None else validation_table(X_valid, train.schema)
         held_out = ""
         if valid is None and has_choice:
             if len(train) < 2:
@@ -109,13 +109,6 @@ class TrainingData:
             stacklevel=3,
         )
         return cls(complete, valid, core_dataset(complete), valid_dataset, train)
-
-
-def _validation_table(X_valid: object, schema: Schema) -> Table:
-    try:
-        return Table.of(X_valid, schema=schema)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"X_valid: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from feldspar.learners._bottom_up import (
     RELEARN_EVERY,
     BottomUpSettings,
     Distance,
+    check_checkpoint,
     generalize,
 )
 from feldspar.learners._search import Search
@@ -113,6 +114,7 @@ class BLM(MarkovLearner):
         self.on_interrupt = on_interrupt
 
     def _search(self, search: Search) -> None:
+        check_checkpoint(self.checkpoint)
         positive = one_of("initial", self.initial, ("positive", "full")) == "positive"
         examples = FeatureSet._of_core(
             search.data.train.schema, _core.example_features(search.data.dataset, positive)

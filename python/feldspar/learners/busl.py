@@ -30,8 +30,9 @@ class BUSL(MarkovLearner):
     Tests of conditional independence find the Markov blanket of each variable (Grow-Shrink). The
     blankets make a graph; candidates are the conjunctions of non-zero values of variables that are
     all joined to each other. Starting from independent variables, those that gain most are added,
-    all weights are learned anew, and so on until none gains enough. A baseline: simple, and blind
-    to interactions that no pair of variables shows.
+    all weights are learned anew, and so on until none gains enough; with rows to choose by, the
+    round that predicts them best is kept. A baseline: simple, and blind to interactions that no
+    pair of variables shows.
 
     Parameters
     ----------
@@ -126,8 +127,12 @@ class BUSL(MarkovLearner):
     def _search(self, search: Search) -> None:
         self.blankets_: dict[float, list[tuple[int, ...]]] = {}
         rules = [one_of("rule", rule, RULES) for rule in self._choices("rule")]
+        alphas = [core_float("alpha", alpha) for alpha in self._choices("alpha")]
+        sds = [
+            None if sd is None else core_float("prior_sd", sd) for sd in self._choices("prior_sd")
+        ]
         tried: set[bytes] = set()
-        for alpha in self._choices("alpha"):
+        for alpha in alphas:
             for rule in rules:
                 if search.clock.is_over and search.network is not None:
                     return
@@ -135,7 +140,7 @@ class BUSL(MarkovLearner):
                 if graph in tried:  # both rules, and levels near each other, may agree
                     continue
                 tried.add(graph)
-                for prior_sd in self._choices("prior_sd"):
+                for prior_sd in sds:
                     params = {"alpha": alpha, "rule": rule}
                     self._add_greedily(search, candidates, params, prior_sd)
 
@@ -147,7 +152,7 @@ class BUSL(MarkovLearner):
                 with progress_bar("blankets", shown=self.verbose) as progress:
                     blankets = _core.grow_shrink(
                         search.data.dataset,
-                        core_float("alpha", alpha),
+                        alpha,
                         one_of("test", self.test, TESTS),
                         core_float("min_weight_per_degree", self.min_weight_per_degree),
                         _positive("max_blanket", self.max_blanket),
@@ -212,7 +217,7 @@ class BUSL(MarkovLearner):
                 search.data.dataset,
                 network._core,
                 pool._core,
-                math.inf if prior_sd is None else core_float("prior_sd", prior_sd),
+                math.inf if prior_sd is None else prior_sd,
                 core_float("min_gain", self.min_gain),
                 _positive("max_additions", self.max_additions),
                 resolve_jobs(self.n_jobs),

@@ -126,8 +126,9 @@ class DependencyNetwork(DependencyModel, DiscreteEstimator):
         y : None
             Ignored.
         X_valid : table, frame or array, optional
-            The rows to choose among settings by, on the log-likelihood of the conditionals. If
-            there is a choice to make and they are left out, a tenth of ``X`` is held out.
+            The rows to choose among settings by, on the log-likelihood of the conditionals; those
+            with missing values are left out. If there is a choice to make and no ``X_valid``, a
+            tenth of ``X`` is held out.
         sample_weight : array of float, optional
             How much each row of ``X`` counts.
         """

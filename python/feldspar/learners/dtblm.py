@@ -6,15 +6,14 @@ import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from sklearn.base import clone
-
 from feldspar._random import RandomState
-from feldspar.learners._base import MarkovLearner
+from feldspar.learners._base import MarkovLearner, part
 from feldspar.learners._bottom_up import (
     NEIGHBORS,
     RELEARN_EVERY,
     BottomUpSettings,
     Distance,
+    check_checkpoint,
     generalize,
 )
 from feldspar.learners._search import Search
@@ -107,7 +106,7 @@ class DTBLM(MarkovLearner):
 
     def _trees(self) -> DTSL:
         """Return a copy of the tree learner that runs as this one does."""
-        trees: DTSL = DTSL() if self.dtsl is None else clone(self.dtsl)
+        trees = part("dtsl", self.dtsl, DTSL())
         trees.set_params(n_jobs=self.n_jobs, verbose=self.verbose)
         if self.exhaustive:
             trees.set_params(exhaustive=True)
@@ -129,6 +128,7 @@ class DTBLM(MarkovLearner):
 
     def _search(self, search: Search) -> None:
         self._prior_sds(None)
+        check_checkpoint(self.checkpoint)
         own = self._trees()._search_as_part(search, "dtsl")
         start = self.dtsl_network_ = own.network
         assert start is not None

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from sklearn.base import clone
 
 from feldspar._random import RandomState
-from feldspar.learners._base import PRIOR_SDS, MarkovLearner
+from feldspar.learners._base import PRIOR_SDS, MarkovLearner, part
 from feldspar.learners._search import Search
 from feldspar.learners.dtsl import DTSL
 from feldspar.learners.l1_neighborhood import L1Neighborhood
@@ -89,9 +88,9 @@ class DTL1(MarkovLearner):
 
     def _steps(self) -> dict[str, MarkovLearner]:
         """Return copies of both learners that run as this one does."""
-        steps = {
-            "dtsl": DTSL() if self.dtsl is None else clone(self.dtsl),
-            "l1": L1Neighborhood() if self.l1 is None else clone(self.l1),
+        steps: dict[str, MarkovLearner] = {
+            "dtsl": part("dtsl", self.dtsl, DTSL()),
+            "l1": part("l1", self.l1, L1Neighborhood()),
         }
         for step in steps.values():
             step.set_params(n_jobs=self.n_jobs, verbose=self.verbose)

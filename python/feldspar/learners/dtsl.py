@@ -147,6 +147,11 @@ def _zero_codes(
     schema: Schema, zero_values: Mapping[str | int, Label] | None
 ) -> npt.NDArray[np.uint16]:
     codes = np.zeros(len(schema), dtype=np.uint16)
+    given: object = zero_values
+    if not (given is None or isinstance(given, Mapping)):
+        raise TypeError(
+            f"zero_values: expected a mapping such as {{{schema.names[0]!r}: value}}, got {given!r}"
+        )
     for variable, value in (zero_values or {}).items():
         position = schema.index(variable)
         codes[position] = schema.code(position, value)

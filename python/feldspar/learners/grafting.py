@@ -15,7 +15,7 @@ from feldspar import _core
 from feldspar._jobs import resolve_jobs
 from feldspar._progress import progress_bar
 from feldspar._random import RandomState
-from feldspar.features import Conjunction, FeatureSet, core_float, core_int
+from feldspar.features import Conjunction, FeatureSet, core_float, core_int, core_word
 from feldspar.learners._base import MarkovLearner, one_of
 from feldspar.learners._search import Search
 from feldspar.weights import Inference, OnInterrupt, expectation_options, network_of_fit
@@ -183,9 +183,10 @@ class Grafting(MarkovLearner):
         self.on_interrupt = on_interrupt
 
     def _has_choice(self) -> bool:
-        tuned = {"l1": ("l1", "prior_sd"), "l2": ("prior_sd",), "none": ()}
-        names = tuned[one_of("penalty", self.penalty, PENALTIES)]
-        default_path = self.penalty == "l1" and self.l1 is None
+        penalty = one_of("penalty", self.penalty, PENALTIES)
+        has_prior = self.relearn or penalty != "none"
+        names = ["l1"] * (penalty == "l1") + ["prior_sd"] * has_prior
+        default_path = penalty == "l1" and self.l1 is None
         return default_path or any(len(self._choices(name)) > 1 for name in names)
 
     def _learns_weights_apart(self) -> bool:
@@ -288,11 +289,14 @@ class Grafting(MarkovLearner):
         inference.max_table_entries = core_float("max_table_entries", self.max_table_entries)
         inference.n_states = core_int("n_states", self.n_states)
         options = _core.GraftingOptions()
-        options.scheme = self.scheme
+        options.scheme = core_word("scheme", self.scheme)
         options.n_add = core_int("n_add", self.n_add)
         options.anneal = core_float("anneal", self.anneal)
         if self.max_features is not None:
-            options.max_features = core_int("max_features", self.max_features)
+            most = core_int("max_features", self.max_features)
+            if most < 0:  # the core counts without sign
+                raise ValueError(f"max_features: expected at least 0, got {most}")
+            options.max_features = most
         options.min_gradient = (
             GRADIENT_FACTOR * math.sqrt(total_weight)
             if self.min_gradient is None

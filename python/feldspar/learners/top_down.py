@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from typing import Any, ClassVar
 
 from feldspar import _core
@@ -99,11 +99,18 @@ class TopDown(MarkovLearner):
 
     def _search(self, search: Search) -> None:
         alphas = sorted({core_float("alpha", a) for a in self._choices("alpha")}, reverse=True)
-        for additions, tests, sd in product(
-            self._choices("additions"), self._choices("tests"), self._choices("prior_sd")
-        ):
-            shared = {"additions": additions, "tests": tests, "prior_sd": sd}
-            path = [{"alpha": alpha, **shared} for alpha in alphas]
+        paths = [
+            [
+                {"alpha": alpha, "additions": additions, "tests": tests, "prior_sd": sd}
+                for alpha in alphas
+            ]
+            for additions, tests, sd in product(
+                self._choices("additions"), self._choices("tests"), self._choices("prior_sd")
+            )
+        ]
+        for setting in chain.from_iterable(paths):
+            self._options(setting)  # refuses what is wrong before a search begins
+        for path in paths:
             search.walk(
                 path, partial(self._conjoin, search), search.skip, exhaustive=self.exhaustive
             )
