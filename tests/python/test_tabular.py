@@ -223,6 +223,13 @@ def test_missing_marks_can_be_chosen():
     assert table.to_numpy().ravel().tolist() == [2, 0, 1, -1]
 
 
+@pytest.mark.parametrize("missing", ["-9", -9, [-9], np.array([-9, -8])])
+def test_a_single_mark_and_numbers_are_marks_too(missing):
+    table = csv("x,y\n-9,1\n9,2\n4,1\n", missing=missing)
+    assert table.schema.labels[0] == (4, 9)
+    assert table.to_numpy()[:, 0].tolist() == [-1, 1, 0]
+
+
 def test_csv_blank_lines_and_blanks_are_skipped():
     table = csv("\na, b\n\n 0,1\n1 ,0\n\n")
     assert table.schema == Schema([2, 2], names=["a", "b"])

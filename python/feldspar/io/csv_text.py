@@ -23,6 +23,7 @@ from feldspar.schema import Label, Labels, Schema, listing, spellings
 from feldspar.table import Table
 
 Header: TypeAlias = bool | Literal["auto"]
+Marks: TypeAlias = str | int | Collection[str | int]
 
 MISSING_MARKS = ("", "*", "?", "NA", "N/A", "<NA>", "nan", "NaN", "null", "NULL")
 
@@ -42,12 +43,19 @@ def read_csv(
     header: Header,
     weights: str | None,
     delimiter: str | None,
-    missing: Collection[str],
+    missing: Marks,
 ) -> Table:
     """Read a CSV file; the parameters are those of :func:`feldspar.read_table`."""
+    marks = _texts_of_marks(missing)
     cells = _read_cells(path, delimiter)
-    names = _header(cells, header, schema, weights, missing)
-    return _encode_cells(cells, names, schema, weights, frozenset(missing))
+    names = _header(cells, header, schema, weights, marks)
+    return _encode_cells(cells, names, schema, weights, marks)
+
+
+def _texts_of_marks(missing: Marks) -> frozenset[str]:
+    # A single text is a collection too, of its letters; and what a file holds is text.
+    several = [missing] if isinstance(missing, str | int) else missing
+    return frozenset(map(str, several))
 
 
 def format_csv(table: Table, weights: str | None) -> str:
