@@ -272,6 +272,8 @@ def _checked_labels(
     names: tuple[str, ...],
     cardinalities: tuple[int, ...],
 ) -> tuple[Labels, ...]:
+    if isinstance(labels, Mapping):  # of which only the keys would be seen
+        raise TypeError("labels: expected those of each variable in their order, got a mapping")
     given = [None] * len(names) if labels is None else list(labels)
     if len(given) != len(names):
         raise ValueError(f"labels: expected {len(names)}, one per variable, got {len(given)}")
@@ -281,7 +283,7 @@ def _checked_labels(
 def _checked_variable_labels(given: Iterable[Label] | None, name: str, cardinality: int) -> Labels:
     if given is None:
         return tuple(range(cardinality))
-    if isinstance(given, str):
+    if isinstance(given, str | Mapping | set | frozenset):  # a set has no order of its own
         raise TypeError(f"labels of {name!r}: expected a sequence of labels, got {given!r}")
     labels = tuple(_python_value(label) for label in given)
     for label in labels:

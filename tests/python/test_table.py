@@ -137,6 +137,21 @@ def test_wrong_width():
         Table.of([[0, 0, 0]], schema=WEATHER)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": "ab"}, "got the single name 'ab'"),
+        ({"labels": ["no", "yes"]}, "labels of 'v0': expected a sequence of labels, got 'no'"),
+        ({"labels": {"v0": ["n", "y"], "v1": ["n", "y"]}}, "in their order, got a mapping"),
+        ({"labels": [{0: "n", 1: "y"}, None]}, "labels of 'v0': expected a sequence"),
+        ({"labels": [{"n", "y"}, None]}, "labels of 'v0': expected a sequence"),
+    ],
+)
+def test_texts_mappings_and_sets_are_no_lists_of_names_or_labels(options, message):
+    with pytest.raises(TypeError, match=message):
+        Table.from_array([[0, 1]], **options)
+
+
 def test_schema_and_names_exclude_each_other():
     with pytest.raises(ValueError, match="either a schema or names"):
         Table.from_array([[0, 0]], schema=WEATHER, names=["a", "b"])
