@@ -127,8 +127,12 @@ def encode(name: str, column: Column) -> tuple[Codes, Labels]:
 
 def encode_as(name: str, column: Column, lookup: dict[Label, int]) -> Codes:
     """Return a column's codes when the code of each label is known."""
-    values = _values(name, column)
     kind = column.dtype
+    if (kind.is_float() or kind.is_decimal()) and any(isinstance(v, float) for v in lookup):
+        numbers = numbers_of(name, column)  # labels may be fractions, where categories were
+        assert numbers is not None
+        return _look_up(name, [None if np.isnan(x) else x for x in numbers.tolist()], lookup)
+    values = _values(name, column)
     if not (isinstance(kind, nw.String | nw.Boolean) or kind.is_numeric()):  # may hold intervals
         values = [plain_label(value) for value in values]
     return _look_up(name, values, lookup)

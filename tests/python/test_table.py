@@ -387,6 +387,15 @@ def test_frames_under_a_schema(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_fractions_are_known_where_they_are_labels(backend):
+    schema = Schema([3], names=["dose"], labels=[[0.5, 1.0, 2.0]])
+    frame = frame_of(backend, {"dose": [2.0, None, 0.5]})
+    assert Table.from_frame(frame, schema=schema).to_numpy().ravel().tolist() == [2, -1, 0]
+    with pytest.raises(ValueError, match=r"row 1, column 'dose': unseen value 1\.5"):
+        Table.from_frame(frame_of(backend, {"dose": [2.0, 1.5]}), schema=schema)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_unseen_labels(backend):
     frame = frame_of(backend, {"rain": [0, 1], "wind": ["gale", "storm"]})
     message = "row 1, column 'wind': unseen value 'storm', expected calm, breeze, gale"

@@ -242,6 +242,14 @@ def test_csv_under_a_schema_matches_columns_by_name():
     assert csv("1,gale\n", schema=WEATHER).to_numpy().tolist() == [[1, 2]]
 
 
+def test_numbers_are_known_by_their_value():
+    schema = Schema([3, 2], names=["dose", "n"], labels=[[0.5, 1.0, 2.0], [1, 2]])
+    table = csv("dose,n\n0.50,1\n1,2.0\n2.0,+1\n.5,2e0\n", schema=schema)
+    assert table.to_numpy().tolist() == [[0, 0], [1, 1], [2, 0], [0, 1]]
+    with pytest.raises(ValueError, match=r"line 2, column 'dose': unseen value '1\.5'"):
+        csv("dose,n\n1.5,1\n", schema=schema)
+
+
 def test_truth_values_are_known_by_any_case():
     schema = Schema([2], names=["x"], labels=[[False, True]])
     table = csv("x\ntrue\nFalse\nTRUE\n", schema=schema)
@@ -390,3 +398,10 @@ def test_frames_are_written_like_tables(make, name, tmp_path):
 def test_arrays_are_written_like_tables(tmp_path):
     write_table(np.array([[0, 1], [1, -1]]), tmp_path / "days.data")
     assert (tmp_path / "days.data").read_text().split() == ["0,1", "1,*"]
+
+
+@pytest.mark.parametrize("name", ["doses.csv", "doses.parquet"])
+def test_categories_that_are_numbers_come_back(tmp_path, name):
+    table = Table.from_frame(pd.DataFrame({"dose": pd.Categorical([0.5, 2.0, None, 1.0])}))
+    write_table(table, tmp_path / name)
+    assert read_table(tmp_path / name, schema=table.schema) == table

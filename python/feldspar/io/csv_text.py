@@ -375,12 +375,17 @@ def _label_texts(
 def _codes_of_texts(labels: Labels, texts: set[str]) -> dict[str, int]:
     """Return the code of each text that stands for a label, those in a file included."""
     codes = {text: code for code, label in enumerate(labels) for text in spellings(label)}
-    numbers = {label: code for code, label in enumerate(labels) if type(label) is int}
+    numbers = {label: code for code, label in enumerate(labels) if type(label) in (int, float)}
     for text in texts - codes.keys():
-        number = _whole_number(text)
+        number = _number(text)
         if number in numbers:
             codes[text] = numbers[number]
     return codes
+
+
+def _number(text: str) -> float | None:
+    whole = _whole_number(text)
+    return float(text) if whole is None and _NUMBER.fullmatch(text) else whole
 
 
 def _whole_number(text: str) -> int | None:
