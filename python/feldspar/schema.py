@@ -127,6 +127,8 @@ class Schema:
         (True, 4)
         """
         labels = self.labels[self.index(variable)]
+        if text in labels:  # as it is, blanks included
+            return text
         return next((label for label in labels if text in spellings(label)), text)
 
     def label(self, variable: str | int, code: int) -> Label:
@@ -196,14 +198,14 @@ class Schema:
 
 
 def spellings(label: Label) -> tuple[str, ...]:
-    """Return the texts that stand for a label in files and commands.
+    """Return the texts that stand for a label in files and commands, where blanks do not count.
 
     Examples
     --------
-    >>> spellings(3), spellings(True)
-    (('3',), ('True', 'true', 'TRUE'))
+    >>> spellings(3), spellings(" a"), spellings(True)
+    (('3',), ('a',), ('True', 'true', 'TRUE'))
     """
-    text = str(label)
+    text = str(label).strip()
     return (text, text.lower(), text.upper()) if isinstance(label, bool) else (text,)
 
 

@@ -370,6 +370,28 @@ def test_labels_spelled_like_gaps_are_not_written(tmp_path, label):
     write_table(table[:1], tmp_path / "x.csv")  # no row has it
 
 
+def test_blanks_around_names_and_labels_do_not_count(tmp_path):
+    # What pandas makes of a file with a blank after each comma.
+    frame = pd.read_csv(io.StringIO("age, work\n1, Private\n2, ?\n2, State\n"))
+    table = Table.from_frame(frame)
+    assert table.schema.names[1] == " work"
+    assert csv("age, work\n1, Private\n2, ?\n2, State\n", schema=table.schema) == table
+    assert csv("work,age\nPrivate,1\n?,2\nState,2\n", schema=table.schema) == table
+    write_table(table[::2], tmp_path / "x.csv")
+    assert read_table(tmp_path / "x.csv", schema=table.schema) == table[::2]
+
+
+@pytest.mark.parametrize("labels", [["a", " a"], [1, "1"], [None, "None"], [True, "true"]])
+def test_labels_spelled_alike_are_neither_written_nor_read(tmp_path, labels):
+    table = Table([[0], [1]], Schema([3], names=["x"], labels=[[*labels, "b"]]))
+    message = f"column 'x': the labels {labels[0]!r} and {labels[1]!r} are both "
+    with pytest.raises(ValueError, match=re.escape(message)):
+        write_table(table, tmp_path / "x.csv")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        csv(f"x\n{labels[1]}\nb\n", schema=table.schema)
+    assert csv("x\nb\nb\n", schema=table.schema).to_numpy().tolist() == [[2], [2]]
+
+
 def test_a_schema_tells_labels_from_gaps():
     schema = Schema([2], names=["answer"], labels=[["yes", "NA"]])
     table = csv("answer\nyes\nNA\n?\n", schema=schema)

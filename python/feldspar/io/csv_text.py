@@ -66,6 +66,8 @@ def format_csv(table: Table, weights: str | None) -> str:
         for position, labels in enumerate(table.schema.labels)
     ]
     _refuse_marks(table)
+    for name, labels, texts in zip(names, table.schema.labels, columns, strict=True):
+        _refuse_twins(f"column {name!r}", labels, {text.strip() for text in set(texts)})
     if weights is not None:
         if weights in names:
             raise ValueError(f"weights: {weights!r} is already the name of a variable")
@@ -204,7 +206,9 @@ def _looks_like_header(
     cells: _Cells, schema: Schema | None, weights: str | None, missing: Collection[str]
 ) -> bool:
     first = cells.rows[0]
-    if weights in first or (schema is not None and set(schema.names) <= set(first)):
+    if weights in first:
+        return True
+    if schema is not None and {name.strip() for name in schema.names} <= set(first):
         return True
     # Columns without a name say nothing here: a header that has some is refused later, not read as
     # an example.
@@ -312,12 +316,13 @@ def _columns(
         raise ValueError(f"{cells.file}: no column is called {weights!r}; got {listing(names)}")
     if schema is None:
         return found
-    if set(found) != set(schema.names):
+    # Cells have lost the blanks around them; names from elsewhere may have theirs.
+    if set(found) != {name.strip() for name in schema.names}:
         raise ValueError(
             f"{cells.file}: expected the columns {listing(schema.names)}, "
             f"got {listing(list(found))}"
         )
-    return {name: found[name] for name in schema.names}
+    return {name: found[name.strip()] for name in schema.names}
 
 
 def _encode_column(
@@ -338,6 +343,7 @@ def _encode_column(
         codes_of_labels = {label: code for code, label in enumerate(labels)}
         lookup = {text: codes_of_labels[label] for label, text in texts}
     else:
+        _refuse_twins(f"{cells.file}, column {name!r}", labels, distinct)
         lookup = _codes_of_texts(labels, distinct)
     for value in distinct - lookup.keys():
         row = values.index(value)
@@ -370,6 +376,18 @@ def _label_texts(
     if distinct <= truth_values.keys():
         return sorted((label, text) for text, label in truth_values.items())
     return sorted((text, text) for text in distinct)
+
+
+def _refuse_twins(place: str, labels: Labels, texts: Collection[str]) -> None:
+    """Raise if one of the texts in a file may be either of two labels."""
+    owners: dict[str, Label] = {}
+    for label in labels:
+        for text in spellings(label):
+            if owners.setdefault(text, label) is not label and text in texts:
+                raise ValueError(
+                    f"{place}: the labels {owners[text]!r} and {label!r} are both {text!r} in a "
+                    "CSV file; expected others, or a file that ends in .parquet or .data"
+                )
 
 
 def _codes_of_texts(labels: Labels, texts: set[str]) -> dict[str, int]:
