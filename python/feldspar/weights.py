@@ -406,11 +406,12 @@ def _penalties(
 
 
 def listed(values: Any) -> list[Any]:
-    """Return one value or several as a list."""
-    if isinstance(values, np.ndarray):
+    """Return one value or several as a list, values of NumPy as those of Python they stand for."""
+    if isinstance(values, np.ndarray | np.generic):
         values = values.tolist()  # a plain number where the array has no dimensions
     if isinstance(values, Iterable) and not isinstance(values, str):
-        return list(values)
+        # Such settings go into files, which hold no numbers of NumPy.
+        return [value.item() if isinstance(value, np.generic) else value for value in values]
     return [values]
 
 

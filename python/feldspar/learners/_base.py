@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -212,6 +213,8 @@ class MarkovLearner(DiscreteEstimator):
         values = listed(getattr(self, name))
         if not values:
             raise ValueError(f"{name}: expected a value or several, got none")
+        if name == "prior_sd":  # an infinite one is none at all, and files hold no infinity
+            return [None if value == math.inf else value for value in values]
         return values
 
     def _has_choice(self) -> bool:
