@@ -46,12 +46,26 @@ def columns_of(frame: Frame) -> dict[str, Column]:
             f"the data frame is empty: {frame.shape[0]} rows, {frame.shape[1]} columns"
         )
     try:
-        columns = {str(column.name): column for column in frame.iter_columns()}
+        columns = {str(column.name): _plain_column(column) for column in frame.iter_columns()}
     except nw.exceptions.DuplicateError as error:
         raise _duplicates(frame.to_native()) from error
     if len(columns) < frame.shape[1]:
         raise ValueError(f"column names must differ as text, got {listing(frame.columns)}")
     return columns
+
+
+def _plain_column(column: Column) -> Column:
+    """Return a column of Arrow in a frame of pandas as Arrow's own where it is a dictionary.
+
+    To pandas it is no categorical: it would tell no categories.
+    """
+    if not (column.implementation.is_pandas_like() and isinstance(column.dtype, nw.Categorical)):
+        return column
+    native: Any = column.to_native()
+    if not hasattr(native.dtype, "pyarrow_dtype"):
+        return column
+    arrow: Column = nw.from_native(native.array.__arrow_array__(), series_only=True)
+    return arrow.alias(column.name)
 
 
 def _duplicates(native: Any) -> ValueError:
@@ -306,7 +320,7 @@ def _with_column(
     backend: Any = kind
     if kind.is_pandas_like():
         dtype = native[name].dtype
-        if isinstance(column.dtype, nw.Categorical | nw.Enum):
+        if hasattr(dtype, "categories"):
             lacking = [label for label in labels if label not in dtype.categories]
             dtype = native[name].cat.add_categories(lacking).dtype
         native[name] = type(native[name])(values, index=native.index, dtype=dtype, name=name)

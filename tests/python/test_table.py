@@ -337,6 +337,14 @@ def test_columns_of_frames(backend, values, labels, codes):
     assert table.to_numpy().ravel().tolist() == codes
 
 
+def test_dictionaries_of_arrow_in_pandas():
+    codes = pa.DictionaryArray.from_arrays(pa.array([1, 0, None]), pa.array(["low", "high", "top"]))
+    arrow = pa.table({"x": codes, "n": [1, 2, 2]})
+    table = Table.from_frame(arrow.to_pandas(types_mapper=pd.ArrowDtype))
+    assert table == Table.from_frame(arrow)
+    assert table.schema.labels[0] == ("low", "high", "top")
+
+
 def test_nullable_booleans_of_pandas():
     for values in ([True, None, False], pd.array([True, None, False], dtype="boolean")):
         table = Table.from_frame(pd.DataFrame({"x": values}))
