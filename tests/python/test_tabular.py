@@ -230,6 +230,19 @@ def test_a_single_mark_and_numbers_are_marks_too(missing):
     assert table.to_numpy()[:, 0].tolist() == [-1, 1, 0]
 
 
+@pytest.mark.parametrize(
+    "header", ['"Calm, at ease, well";sleep', '"a, ""b"",\nc, d";"e, f"', 'a;"x, y, z, u"', '"n";m']
+)
+def test_delimiters_within_quotes_do_not_count(header):
+    assert csv(f"{header}\n1;yes\n2;no\n").schema.labels == ((1, 2), ("no", "yes"))
+
+
+def test_quotes_count_after_blanks():
+    table = csv('a, b\n"x", "1"\n"y",  "2"\n"x", "1"\n')
+    assert table.schema.labels == (("x", "y"), (1, 2))
+    assert csv('a, b\n"x", "1, 2"\n"y", "3"\n').schema.labels[1] == ("1, 2", "3")
+
+
 def test_csv_blank_lines_and_blanks_are_skipped():
     table = csv("\na, b\n\n 0,1\n1 ,0\n\n")
     assert table.schema == Schema([2, 2], names=["a", "b"])

@@ -28,6 +28,8 @@ Marks: TypeAlias = str | int | Collection[str | int]
 MISSING_MARKS = ("", "*", "?", "NA", "N/A", "<NA>", "nan", "NaN", "null", "NULL")
 
 _DELIMITERS = ",;\t|"
+_QUOTED_CELL = re.compile(r'(^|[,;\t|]) *"(?:[^"]|"")*"', re.MULTILINE)
+_SNIFFED = 2**16  # characters, more than any header needs
 # pandas writes whole numbers as 3.0 where others in the column are missing.
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(\.0*)?")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -131,7 +133,10 @@ class _Cells:
 def _read_cells(path: Source, delimiter: str | None) -> _Cells:
     file = source_name(path)
     stream = open_text(path)
-    reader = csv.reader(stream, delimiter=delimiter or _sniff(stream), strict=True)
+    delimiter = delimiter or _sniff(stream)
+    # A quote counts at the beginning of a cell; blanks in front of it are no part of the cell.
+    blanks = delimiter != " "
+    reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=blanks, strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []
     try:
@@ -154,9 +159,13 @@ def _read_cells(path: Source, delimiter: str | None) -> _Cells:
 
 
 def _sniff(stream: io.StringIO) -> str:
-    """Return the delimiter that the first line has most of, the comma if it has none."""
-    first = next((line for line in stream if line.strip()), "")
+    """Return the delimiter that the first line has most of, the comma if it has none.
+
+    Those within quotes do not count.
+    """
+    text = _QUOTED_CELL.sub(r"\1", stream.read(_SNIFFED))
     stream.seek(0)
+    first = next((line for line in text.splitlines() if line.strip()), "")
     return max(_DELIMITERS, key=first.count)
 
 
