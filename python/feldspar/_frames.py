@@ -108,7 +108,8 @@ def encode_frame(columns: dict[str, Column]) -> tuple[list[Codes], Schema]:
 def encode_frame_as(columns: dict[str, Column], schema: Schema) -> list[Codes]:
     """Return the codes of each column under a given schema; columns are matched by name."""
     missing = [name for name in schema.names if name not in columns]
-    extra = [name for name in columns if name not in schema.names]
+    expected = set(schema.names)
+    extra = [name for name in columns if name not in expected]
     if missing or extra:
         problems = [f"lacks {listing(missing)}"] * bool(missing)
         problems += [f"has unexpected {listing(extra)}"] * bool(extra)

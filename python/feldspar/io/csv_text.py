@@ -11,6 +11,7 @@ import csv
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -204,10 +205,10 @@ def _check_names(names: list[str], place: str) -> None:
             f"{place}: column {names.index('') + 1} has no name{hint * (names[0] == '')}; "
             f"expected a name for each; {otherwise}"
         )
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
         raise ValueError(
-            f"{place}: two columns are called {twice[0]!r}; expected names that differ; {otherwise}"
+            f"{place}: two columns are called {twice!r}; expected names that differ; {otherwise}"
         )
 
 
