@@ -46,12 +46,26 @@ def columns_of(frame: Frame) -> dict[str, Column]:
             f"the data frame is empty: {frame.shape[0]} rows, {frame.shape[1]} columns"
         )
     try:
-        columns = {str(column.name): column for column in frame.iter_columns()}
+        columns = {str(column.name): _plain_column(column) for column in frame.iter_columns()}
     except nw.exceptions.DuplicateError as error:
         raise _duplicates(frame.to_native()) from error
     if len(columns) < frame.shape[1]:
         raise ValueError(f"column names must differ as text, got {listing(frame.columns)}")
     return columns
+
+
+def _plain_column(column: Column) -> Column:
+    """Return a column of Arrow in a frame of pandas as Arrow's own where it is a dictionary.
+
+    To pandas it is no categorical: it would tell no categories.
+    """
+    if not (column.implementation.is_pandas_like() and isinstance(column.dtype, nw.Categorical)):
+        return column
+    native: Any = column.to_native()
+    if not hasattr(native.dtype, "pyarrow_dtype"):
+        return column
+    arrow: Column = nw.from_native(native.array.__arrow_array__(), series_only=True)
+    return arrow.alias(column.name)
 
 
 def _duplicates(native: Any) -> ValueError:
@@ -94,7 +108,8 @@ def encode_frame(columns: dict[str, Column]) -> tuple[list[Codes], Schema]:
 def encode_frame_as(columns: dict[str, Column], schema: Schema) -> list[Codes]:
     """Return the codes of each column under a given schema; columns are matched by name."""
     missing = [name for name in schema.names if name not in columns]
-    extra = [name for name in columns if name not in schema.names]
+    expected = set(schema.names)
+    extra = [name for name in columns if name not in expected]
     if missing or extra:
         problems = [f"lacks {listing(missing)}"] * bool(missing)
         problems += [f"has unexpected {listing(extra)}"] * bool(extra)
@@ -127,8 +142,12 @@ def encode(name: str, column: Column) -> tuple[Codes, Labels]:
 
 def encode_as(name: str, column: Column, lookup: dict[Label, int]) -> Codes:
     """Return a column's codes when the code of each label is known."""
-    values = _values(name, column)
     kind = column.dtype
+    if (kind.is_float() or kind.is_decimal()) and any(isinstance(v, float) for v in lookup):
+        numbers = numbers_of(name, column)  # labels may be fractions, where categories were
+        assert numbers is not None
+        return _look_up(name, [None if np.isnan(x) else x for x in numbers.tolist()], lookup)
+    values = _values(name, column)
     if not (isinstance(kind, nw.String | nw.Boolean) or kind.is_numeric()):  # may hold intervals
         values = [plain_label(value) for value in values]
     return _look_up(name, values, lookup)
@@ -302,7 +321,7 @@ def _with_column(
     backend: Any = kind
     if kind.is_pandas_like():
         dtype = native[name].dtype
-        if isinstance(column.dtype, nw.Categorical | nw.Enum):
+        if hasattr(dtype, "categories"):
             lacking = [label for label in labels if label not in dtype.categories]
             dtype = native[name].cat.add_categories(lacking).dtype
         native[name] = type(native[name])(values, index=native.index, dtype=dtype, name=name)

@@ -127,6 +127,8 @@ class Schema:
         (True, 4)
         """
         labels = self.labels[self.index(variable)]
+        if text in labels:  # as it is, blanks included
+            return text
         return next((label for label in labels if text in spellings(label)), text)
 
     def label(self, variable: str | int, code: int) -> Label:
@@ -196,14 +198,14 @@ class Schema:
 
 
 def spellings(label: Label) -> tuple[str, ...]:
-    """Return the texts that stand for a label in files and commands.
+    """Return the texts that stand for a label in files and commands, where blanks do not count.
 
     Examples
     --------
-    >>> spellings(3), spellings(True)
-    (('3',), ('True', 'true', 'TRUE'))
+    >>> spellings(3), spellings(" a"), spellings(True)
+    (('3',), ('a',), ('True', 'true', 'TRUE'))
     """
-    text = str(label)
+    text = str(label).strip()
     return (text, text.lower(), text.upper()) if isinstance(label, bool) else (text,)
 
 
@@ -272,6 +274,8 @@ def _checked_labels(
     names: tuple[str, ...],
     cardinalities: tuple[int, ...],
 ) -> tuple[Labels, ...]:
+    if isinstance(labels, Mapping):  # of which only the keys would be seen
+        raise TypeError("labels: expected those of each variable in their order, got a mapping")
     given = [None] * len(names) if labels is None else list(labels)
     if len(given) != len(names):
         raise ValueError(f"labels: expected {len(names)}, one per variable, got {len(given)}")
@@ -281,7 +285,7 @@ def _checked_labels(
 def _checked_variable_labels(given: Iterable[Label] | None, name: str, cardinality: int) -> Labels:
     if given is None:
         return tuple(range(cardinality))
-    if isinstance(given, str):
+    if isinstance(given, str | Mapping | set | frozenset):  # a set has no order of its own
         raise TypeError(f"labels of {name!r}: expected a sequence of labels, got {given!r}")
     labels = tuple(_python_value(label) for label in given)
     for label in labels:

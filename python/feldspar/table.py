@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -136,9 +136,11 @@ class Table:
             if not (names is None and cardinalities is None and labels is None):
                 raise ValueError("schema: expected either a schema or names, cardinalities, labels")
             return cls(X, schema, sample_weight)
-        given_names = None if names is None else list(names)
+        given_names = _listed(names)
         codes = integer_codes(X, given_names)
-        given_labels = None if labels is None else [ls if ls is None else list(ls) for ls in labels]
+        given_labels = _listed(labels)
+        if isinstance(given_labels, list):
+            given_labels = [_listed(ls) for ls in given_labels]
         if cardinalities is None:
             cardinalities = _infer_cardinalities(codes, given_labels)
         return cls(codes, Schema(cardinalities, given_names, given_labels), sample_weight)
@@ -440,11 +442,15 @@ class Table:
         return self._of_parts(self.codes, self.schema, checked)
 
 
-def _infer_cardinalities(
-    codes: npt.NDArray[np.integer[Any]], labels: list[list[Label] | None] | None
-) -> list[int]:
+def _listed(items: Any) -> Any:
+    """Return items as a list; what has no items, or no order, is left for the schema to refuse."""
+    kept = items is None or isinstance(items, str | Mapping | set | frozenset)
+    return items if kept else list(items)
+
+
+def _infer_cardinalities(codes: npt.NDArray[np.integer[Any]], labels: Any) -> list[int]:
     seen = [max(2, int(highest) + 1) for highest in codes.max(axis=0)]
-    if labels is None or len(labels) != len(seen):
+    if not isinstance(labels, list) or len(labels) != len(seen):
         return seen
     return [n if ls is None else len(ls) for n, ls in zip(seen, labels, strict=True)]
 

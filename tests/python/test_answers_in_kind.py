@@ -54,16 +54,21 @@ def network() -> fs.MarkovNetwork:
     return learner.fit(complete()).network_
 
 
+def as_pandas_of_arrow(frame: pd.DataFrame) -> pd.DataFrame:
+    return as_arrow(frame).to_pandas(types_mapper=pd.ArrowDtype)
+
+
 KINDS = {"pandas": lambda frame: frame, "polars": as_polars, "pyarrow": as_arrow}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "pandas of arrow"])
 def test_imputed_frames_are_of_the_kind_that_went_in(kind: str, network: fs.MarkovNetwork) -> None:
-    frame: Any = KINDS[kind](with_holes(complete()))
+    convert: Any = {**KINDS, "pandas of arrow": as_pandas_of_arrow}[kind]
+    frame: Any = convert(with_holes(complete()))
     before = fs.Table.from_frame(frame, schema=network.schema)
     filled = network.impute(frame)
     assert type(filled) is type(frame)
-    if kind == "pandas":
+    if isinstance(frame, pd.DataFrame):
         pd.testing.assert_index_equal(filled.index, frame.index)
         assert filled.dtypes.to_dict() == frame.dtypes.to_dict()
     else:

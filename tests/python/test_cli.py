@@ -363,6 +363,7 @@ def test_learn_tells_the_options_of_methods_apart(folder: Path) -> None:
         ("gssl", ["--n-generated", "50", "--threshold", "0", "--l1", "0.1", "--initial", "full"]),
         ("busl", ["--alpha", "0.2", "--min-gain", "0.1", "--rule", "or", "--test", "chi2"]),
         ("independent", ["--prior-sd", "1", "--prior-sd", "none"]),
+        ("independent", ["--prior-sd", "inf"]),
     ],
 )
 def test_learners_are_methods(folder: Path, method: str, options: list[str]) -> None:

@@ -424,3 +424,23 @@ def test_joined_regressions_answer_as_a_path_does() -> None:
             theirs = whole.features_by_choice(choice, rule).flatten()
             for a, b in zip(ours, theirs, strict=True):
                 np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("learner", "settings"),
+    [
+        (fs.Independent(prior_sd=[0.1, np.inf]), {"prior_sd": None}),
+        (fs.DTSL(kappa=np.float32(0.5), conversion="prune", prior_sd=np.int64(2)), {"kappa": 0.5}),
+        (fs.TopDown(alpha=1.0, additions=np.array([3])[0]), {"additions": 3}),
+    ],
+)
+def test_networks_are_saved_whatever_numbers_they_were_learned_with(learner, settings, tmp_path):
+    network = learner.fit(TRAIN, X_valid=VALID).network_
+    network.save(tmp_path / "network.json")
+    told = fs.MarkovNetwork.load(tmp_path / "network.json").metadata["learner"]
+    assert settings.items() <= told.items()
+
+
+def test_an_infinite_prior_can_be_kept_in_a_checkpoint(tmp_path):
+    learner = fs.BLM(alpha=3.0, neighbors=2, prior_sd=np.inf, checkpoint=tmp_path / "blm.json")
+    assert learner.fit(TRAIN, X_valid=VALID).best_params_["prior_sd"] is None

@@ -137,6 +137,21 @@ def test_wrong_width():
         Table.of([[0, 0, 0]], schema=WEATHER)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": "ab"}, "got the single name 'ab'"),
+        ({"labels": ["no", "yes"]}, "labels of 'v0': expected a sequence of labels, got 'no'"),
+        ({"labels": {"v0": ["n", "y"], "v1": ["n", "y"]}}, "in their order, got a mapping"),
+        ({"labels": [{0: "n", 1: "y"}, None]}, "labels of 'v0': expected a sequence"),
+        ({"labels": [{"n", "y"}, None]}, "labels of 'v0': expected a sequence"),
+    ],
+)
+def test_texts_mappings_and_sets_are_no_lists_of_names_or_labels(options, message):
+    with pytest.raises(TypeError, match=message):
+        Table.from_array([[0, 1]], **options)
+
+
 def test_schema_and_names_exclude_each_other():
     with pytest.raises(ValueError, match="either a schema or names"):
         Table.from_array([[0, 0]], schema=WEATHER, names=["a", "b"])
@@ -322,6 +337,14 @@ def test_columns_of_frames(backend, values, labels, codes):
     assert table.to_numpy().ravel().tolist() == codes
 
 
+def test_dictionaries_of_arrow_in_pandas():
+    codes = pa.DictionaryArray.from_arrays(pa.array([1, 0, None]), pa.array(["low", "high", "top"]))
+    arrow = pa.table({"x": codes, "n": [1, 2, 2]})
+    table = Table.from_frame(arrow.to_pandas(types_mapper=pd.ArrowDtype))
+    assert table == Table.from_frame(arrow)
+    assert table.schema.labels[0] == ("low", "high", "top")
+
+
 def test_nullable_booleans_of_pandas():
     for values in ([True, None, False], pd.array([True, None, False], dtype="boolean")):
         table = Table.from_frame(pd.DataFrame({"x": values}))
@@ -369,6 +392,15 @@ def test_frames_under_a_schema(backend):
     table = Table.of(frame, schema=WEATHER)
     assert table.to_numpy().tolist() == [[1, 2], [0, -1]]
     assert table.schema is WEATHER
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_fractions_are_known_where_they_are_labels(backend):
+    schema = Schema([3], names=["dose"], labels=[[0.5, 1.0, 2.0]])
+    frame = frame_of(backend, {"dose": [2.0, None, 0.5]})
+    assert Table.from_frame(frame, schema=schema).to_numpy().ravel().tolist() == [2, -1, 0]
+    with pytest.raises(ValueError, match=r"row 1, column 'dose': unseen value 1\.5"):
+        Table.from_frame(frame_of(backend, {"dose": [2.0, 1.5]}), schema=schema)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

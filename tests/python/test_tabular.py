@@ -223,6 +223,26 @@ def test_missing_marks_can_be_chosen():
     assert table.to_numpy().ravel().tolist() == [2, 0, 1, -1]
 
 
+@pytest.mark.parametrize("missing", ["-9", -9, [-9], np.array([-9, -8])])
+def test_a_single_mark_and_numbers_are_marks_too(missing):
+    table = csv("x,y\n-9,1\n9,2\n4,1\n", missing=missing)
+    assert table.schema.labels[0] == (4, 9)
+    assert table.to_numpy()[:, 0].tolist() == [-1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "header", ['"Calm, at ease, well";sleep', '"a, ""b"",\nc, d";"e, f"', 'a;"x, y, z, u"', '"n";m']
+)
+def test_delimiters_within_quotes_do_not_count(header):
+    assert csv(f"{header}\n1;yes\n2;no\n").schema.labels == ((1, 2), ("no", "yes"))
+
+
+def test_quotes_count_after_blanks():
+    table = csv('a, b\n"x", "1"\n"y",  "2"\n"x", "1"\n')
+    assert table.schema.labels == (("x", "y"), (1, 2))
+    assert csv('a, b\n"x", "1, 2"\n"y", "3"\n').schema.labels[1] == ("1, 2", "3")
+
+
 def test_csv_blank_lines_and_blanks_are_skipped():
     table = csv("\na, b\n\n 0,1\n1 ,0\n\n")
     assert table.schema == Schema([2, 2], names=["a", "b"])
@@ -233,6 +253,14 @@ def test_csv_under_a_schema_matches_columns_by_name():
     table = csv("wind,rain\ngale,1\ncalm,NA\n", schema=WEATHER)
     assert table.to_numpy().tolist() == [[1, 2], [-1, 0]]
     assert csv("1,gale\n", schema=WEATHER).to_numpy().tolist() == [[1, 2]]
+
+
+def test_numbers_are_known_by_their_value():
+    schema = Schema([3, 2], names=["dose", "n"], labels=[[0.5, 1.0, 2.0], [1, 2]])
+    table = csv("dose,n\n0.50,1\n1,2.0\n2.0,+1\n.5,2e0\n", schema=schema)
+    assert table.to_numpy().tolist() == [[0, 0], [1, 1], [2, 0], [0, 1]]
+    with pytest.raises(ValueError, match=r"line 2, column 'dose': unseen value '1\.5'"):
+        csv("dose,n\n1.5,1\n", schema=schema)
 
 
 def test_truth_values_are_known_by_any_case():
@@ -355,6 +383,28 @@ def test_labels_spelled_like_gaps_are_not_written(tmp_path, label):
     write_table(table[:1], tmp_path / "x.csv")  # no row has it
 
 
+def test_blanks_around_names_and_labels_do_not_count(tmp_path):
+    # What pandas makes of a file with a blank after each comma.
+    frame = pd.read_csv(io.StringIO("age, work\n1, Private\n2, ?\n2, State\n"))
+    table = Table.from_frame(frame)
+    assert table.schema.names[1] == " work"
+    assert csv("age, work\n1, Private\n2, ?\n2, State\n", schema=table.schema) == table
+    assert csv("work,age\nPrivate,1\n?,2\nState,2\n", schema=table.schema) == table
+    write_table(table[::2], tmp_path / "x.csv")
+    assert read_table(tmp_path / "x.csv", schema=table.schema) == table[::2]
+
+
+@pytest.mark.parametrize("labels", [["a", " a"], [1, "1"], [None, "None"], [True, "true"]])
+def test_labels_spelled_alike_are_neither_written_nor_read(tmp_path, labels):
+    table = Table([[0], [1]], Schema([3], names=["x"], labels=[[*labels, "b"]]))
+    message = f"column 'x': the labels {labels[0]!r} and {labels[1]!r} are both "
+    with pytest.raises(ValueError, match=re.escape(message)):
+        write_table(table, tmp_path / "x.csv")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        csv(f"x\n{labels[1]}\nb\n", schema=table.schema)
+    assert csv("x\nb\nb\n", schema=table.schema).to_numpy().tolist() == [[2], [2]]
+
+
 def test_a_schema_tells_labels_from_gaps():
     schema = Schema([2], names=["answer"], labels=[["yes", "NA"]])
     table = csv("answer\nyes\nNA\n?\n", schema=schema)
@@ -383,3 +433,10 @@ def test_frames_are_written_like_tables(make, name, tmp_path):
 def test_arrays_are_written_like_tables(tmp_path):
     write_table(np.array([[0, 1], [1, -1]]), tmp_path / "days.data")
     assert (tmp_path / "days.data").read_text().split() == ["0,1", "1,*"]
+
+
+@pytest.mark.parametrize("name", ["doses.csv", "doses.parquet"])
+def test_categories_that_are_numbers_come_back(tmp_path, name):
+    table = Table.from_frame(pd.DataFrame({"dose": pd.Categorical([0.5, 2.0, None, 1.0])}))
+    write_table(table, tmp_path / name)
+    assert read_table(tmp_path / name, schema=table.schema) == table

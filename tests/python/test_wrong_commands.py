@@ -91,6 +91,7 @@ def test_evidence_may_hold_commas_and_equals_signs(
         ("smoker", 2, "expected NAME=VALUE, got 'smoker'"),
         ("smoker=yes, often", 2, "expected NAME=VALUE, got 'often'"),
         ("smoker=often, too", 1, "variable 'smoker' has no value 'often, too'"),
+        ("smoker=--1", 1, "variable 'smoker' has no value '--1'"),
     ],
 )
 def test_what_is_no_evidence_is_named(folder: Path, text: str, code: int, message: str) -> None:
@@ -114,6 +115,15 @@ def test_texts_that_look_like_numbers_are_labels(folder: Path) -> None:
     question = ["query", "grades.json", "--evidence", "grade=1", "--map", "--json"]
     result = CliRunner().invoke(cli, question)
     assert json.loads(result.stdout)["state"] == {"grade": "1"}
+
+
+def test_blanks_around_names_and_labels_do_not_count(folder: Path) -> None:
+    schema = fs.Schema([2, 2], names=["age", " work"], labels=[None, [" Private", " State"]])
+    fs.MarkovNetwork.from_terms(schema, []).save("work.json")
+    for evidence in ("work=State,age=1", "age=1, work=State"):
+        question = ["query", "work.json", "--evidence", evidence, "--map", "--json"]
+        state = json.loads(CliRunner().invoke(cli, question).stdout)["state"]
+        assert state == {"age": 1, " work": " State"}
 
 
 def test_rows_are_written_as_what_their_name_says(folder: Path) -> None:

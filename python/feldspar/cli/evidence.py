@@ -39,9 +39,17 @@ def parse_evidence(schema: Schema, texts: Sequence[str]) -> dict[int, Any]:
 
 def index_of(schema: Schema, name: str) -> int:
     """Return the position of a variable, which a text gives by name or by number."""
-    if name not in schema.names and name.isdecimal():
-        return schema.index(int(name))
-    return schema.index(name)
+    if name in schema.names:
+        return schema.index(name)
+    bare = _bare_names(schema)
+    if name in bare:
+        return bare.index(name)
+    return schema.index(int(name) if name.isdecimal() else name)
+
+
+def _bare_names(schema: Schema) -> list[str]:
+    """Return the names without blanks at their ends, which evidence has lost."""
+    return [name.strip() for name in schema.names]
 
 
 def _pairs(schema: Schema, text: str) -> Iterator[tuple[str, str]]:
@@ -69,7 +77,7 @@ def _known_name(schema: Schema, text: str) -> str | None:
     """Return the longest name, or else the number, of a variable that a text assigns to."""
     fitting = [
         name
-        for name in schema.names
+        for name in _bare_names(schema)
         if text.startswith(name) and text[len(name) :].lstrip().startswith("=")
     ]
     if fitting:
@@ -96,5 +104,5 @@ def _is_value(schema: Schema, v: int, text: str) -> bool:
 def _value(schema: Schema, v: int, text: str) -> Any:
     """Return the label that a text names, or else the code."""
     label = schema.label_of_text(v, text)
-    is_code = label not in schema.labels[v] and text.lstrip("-").isdecimal()
+    is_code = label not in schema.labels[v] and text.removeprefix("-").isdecimal()
     return int(text) if is_code else label

@@ -11,6 +11,7 @@ import csv
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -23,10 +24,13 @@ from feldspar.schema import Label, Labels, Schema, listing, spellings
 from feldspar.table import Table
 
 Header: TypeAlias = bool | Literal["auto"]
+Marks: TypeAlias = str | int | Collection[str | int]
 
 MISSING_MARKS = ("", "*", "?", "NA", "N/A", "<NA>", "nan", "NaN", "null", "NULL")
 
 _DELIMITERS = ",;\t|"
+_QUOTED_CELL = re.compile(r'(^|[,;\t|]) *"(?:[^"]|"")*"', re.MULTILINE)
+_SNIFFED = 2**16  # characters, more than any header needs
 # pandas writes whole numbers as 3.0 where others in the column are missing.
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(\.0*)?")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -42,12 +46,19 @@ def read_csv(
     header: Header,
     weights: str | None,
     delimiter: str | None,
-    missing: Collection[str],
+    missing: Marks,
 ) -> Table:
     """Read a CSV file; the parameters are those of :func:`feldspar.read_table`."""
+    marks = _texts_of_marks(missing)
     cells = _read_cells(path, delimiter)
-    names = _header(cells, header, schema, weights, missing)
-    return _encode_cells(cells, names, schema, weights, frozenset(missing))
+    names = _header(cells, header, schema, weights, marks)
+    return _encode_cells(cells, names, schema, weights, marks)
+
+
+def _texts_of_marks(missing: Marks) -> frozenset[str]:
+    # A single text is a collection too, of its letters; and what a file holds is text.
+    several = [missing] if isinstance(missing, str | int) else missing
+    return frozenset(map(str, several))
 
 
 def format_csv(table: Table, weights: str | None) -> str:
@@ -58,6 +69,8 @@ def format_csv(table: Table, weights: str | None) -> str:
         for position, labels in enumerate(table.schema.labels)
     ]
     _refuse_marks(table)
+    for name, labels, texts in zip(names, table.schema.labels, columns, strict=True):
+        _refuse_twins(f"column {name!r}", labels, {text.strip() for text in set(texts)})
     if weights is not None:
         if weights in names:
             raise ValueError(f"weights: {weights!r} is already the name of a variable")
@@ -121,7 +134,10 @@ class _Cells:
 def _read_cells(path: Source, delimiter: str | None) -> _Cells:
     file = source_name(path)
     stream = open_text(path)
-    reader = csv.reader(stream, delimiter=delimiter or _sniff(stream), strict=True)
+    delimiter = delimiter or _sniff(stream)
+    # A quote counts at the beginning of a cell; blanks in front of it are no part of the cell.
+    blanks = delimiter != " "
+    reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=blanks, strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []
     try:
@@ -144,9 +160,13 @@ def _read_cells(path: Source, delimiter: str | None) -> _Cells:
 
 
 def _sniff(stream: io.StringIO) -> str:
-    """Return the delimiter that the first line has most of, the comma if it has none."""
-    first = next((line for line in stream if line.strip()), "")
+    """Return the delimiter that the first line has most of, the comma if it has none.
+
+    Those within quotes do not count.
+    """
+    text = _QUOTED_CELL.sub(r"\1", stream.read(_SNIFFED))
     stream.seek(0)
+    first = next((line for line in text.splitlines() if line.strip()), "")
     return max(_DELIMITERS, key=first.count)
 
 
@@ -185,10 +205,10 @@ def _check_names(names: list[str], place: str) -> None:
             f"{place}: column {names.index('') + 1} has no name{hint * (names[0] == '')}; "
             f"expected a name for each; {otherwise}"
         )
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
         raise ValueError(
-            f"{place}: two columns are called {twice[0]!r}; expected names that differ; {otherwise}"
+            f"{place}: two columns are called {twice!r}; expected names that differ; {otherwise}"
         )
 
 
@@ -196,7 +216,9 @@ def _looks_like_header(
     cells: _Cells, schema: Schema | None, weights: str | None, missing: Collection[str]
 ) -> bool:
     first = cells.rows[0]
-    if weights in first or (schema is not None and set(schema.names) <= set(first)):
+    if weights in first:
+        return True
+    if schema is not None and {name.strip() for name in schema.names} <= set(first):
         return True
     # Columns without a name say nothing here: a header that has some is refused later, not read as
     # an example.
@@ -304,12 +326,13 @@ def _columns(
         raise ValueError(f"{cells.file}: no column is called {weights!r}; got {listing(names)}")
     if schema is None:
         return found
-    if set(found) != set(schema.names):
+    # Cells have lost the blanks around them; names from elsewhere may have theirs.
+    if set(found) != {name.strip() for name in schema.names}:
         raise ValueError(
             f"{cells.file}: expected the columns {listing(schema.names)}, "
             f"got {listing(list(found))}"
         )
-    return {name: found[name] for name in schema.names}
+    return {name: found[name.strip()] for name in schema.names}
 
 
 def _encode_column(
@@ -330,6 +353,7 @@ def _encode_column(
         codes_of_labels = {label: code for code, label in enumerate(labels)}
         lookup = {text: codes_of_labels[label] for label, text in texts}
     else:
+        _refuse_twins(f"{cells.file}, column {name!r}", labels, distinct)
         lookup = _codes_of_texts(labels, distinct)
     for value in distinct - lookup.keys():
         row = values.index(value)
@@ -364,15 +388,32 @@ def _label_texts(
     return sorted((text, text) for text in distinct)
 
 
+def _refuse_twins(place: str, labels: Labels, texts: Collection[str]) -> None:
+    """Raise if one of the texts in a file may be either of two labels."""
+    owners: dict[str, Label] = {}
+    for label in labels:
+        for text in spellings(label):
+            if owners.setdefault(text, label) is not label and text in texts:
+                raise ValueError(
+                    f"{place}: the labels {owners[text]!r} and {label!r} are both {text!r} in a "
+                    "CSV file; expected others, or a file that ends in .parquet or .data"
+                )
+
+
 def _codes_of_texts(labels: Labels, texts: set[str]) -> dict[str, int]:
     """Return the code of each text that stands for a label, those in a file included."""
     codes = {text: code for code, label in enumerate(labels) for text in spellings(label)}
-    numbers = {label: code for code, label in enumerate(labels) if type(label) is int}
+    numbers = {label: code for code, label in enumerate(labels) if type(label) in (int, float)}
     for text in texts - codes.keys():
-        number = _whole_number(text)
+        number = _number(text)
         if number in numbers:
             codes[text] = numbers[number]
     return codes
+
+
+def _number(text: str) -> float | None:
+    whole = _whole_number(text)
+    return float(text) if whole is None and _NUMBER.fullmatch(text) else whole
 
 
 def _whole_number(text: str) -> int | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
 from feldspar import _core
 from feldspar._arrays import check_codes
-from feldspar.io.csv_text import MISSING_MARKS, Header, format_csv, read_csv
+from feldspar.io.csv_text import MISSING_MARKS, Header, Marks, format_csv, read_csv
 from feldspar.io.files import Source, Target, atomic_write, read_bytes, source_name
 from feldspar.schema import Schema, listing
 from feldspar.table import Table
@@ -26,7 +25,7 @@ def read_table(
     header: Header = "auto",
     weights: str | None = None,
     delimiter: str | None = None,
-    missing: Collection[str] = MISSING_MARKS,
+    missing: Marks = MISSING_MARKS,
     format: Format = "auto",
 ) -> Table:
     """Read a table from a file.
@@ -55,7 +54,7 @@ def read_table(
         The column that holds the rows' weights.
     delimiter : str, optional
         What separates the cells; found from the first line if left out.
-    missing : collection of str
+    missing : str, int or collection of these
         The cells of a CSV file that mean a missing entry, unless they are labels of the schema.
     format : {"auto", "csv", "data", "parquet"}
         Overrules the ending of the name.

@@ -5,6 +5,8 @@ Options have no defaults of their own: what is not given is left to the method.
 
 from __future__ import annotations
 
+import math
+
 import click
 
 
@@ -12,9 +14,10 @@ def _prior_sds(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> tuple[float | None, ...]:
     positive = click.FloatRange(min=0, min_open=True)
-    return tuple(
-        None if text.lower() == "none" else positive(text, parameter, context) for text in texts
+    given = (
+        math.inf if text.lower() == "none" else positive(text, parameter, context) for text in texts
     )
+    return tuple(None if sd == math.inf else sd for sd in given)
 
 
 PRIOR_SD = click.Option(
