@@ -28,8 +28,7 @@ def measure(name: str, initial: str, n_generated: int) -> None:
     seconds = time.process_time() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
     print(
-        f"{name:10} {initial:9} {seconds:6.2f} s {len(generated[0][0]):9} features "
-        f"{peak:6.0f} MB",
+        f"{name:10} {initial:9} {seconds:6.2f} s {len(generated[0][0]):9} features {peak:6.0f} MB",
         flush=True,
     )
 

@@ -141,10 +141,7 @@ def partial_rows(schema: Schema, X: object) -> Table:
             f"{listing(schema.names)}"
         )
     present = [v for v, name in enumerate(schema.names) if name in columns]
-    table = Table.of(X, schema=schema.select(present))
-    codes = np.full((len(table), len(schema)), UNKNOWN, dtype=np.int32)
-    codes[:, present] = table.codes
-    return Table.from_array(codes, schema=schema)
+    return Table.of(X, schema=schema.select(present))._among(schema)
 
 
 def _columns(X: object) -> set[str] | None:

@@ -373,6 +373,14 @@ class Table:
         columns = [self._recoded(self.schema.index(name), schema) for name in schema.names]
         return self._of_parts(np.column_stack(columns), schema, self._selected_weights(slice(None)))
 
+    def _among(self, schema: Schema) -> Table:
+        """Return rows of some of a schema's variables as rows of all; the others are missing."""
+        if schema == self.schema:
+            return self
+        codes = np.full((len(self), len(schema)), -1, dtype=np.int32)
+        codes[:, [schema.index(name) for name in self.schema.names]] = self.codes
+        return self._of_parts(codes, schema, self._selected_weights(slice(None)))
+
     def _recoded(self, position: int, schema: Schema) -> Codes:
         """Return one column's codes under another schema."""
         name = self.schema.names[position]

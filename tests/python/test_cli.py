@@ -460,6 +460,19 @@ def test_query_takes_rows(model: str) -> None:
     assert run("query", model, "--rows", "holes.csv", "--map").exit_code == 0
 
 
+@pytest.mark.parametrize("file", ["calm.csv", "calm.parquet"])
+def test_query_takes_rows_without_the_target(model: str, file: str) -> None:
+    labels = fs.MarkovNetwork.load(model).schema.labels[1]
+    fs.write_table(fs.Table.from_array([[0], [1]], names=["wind"], labels=[labels]), file)
+    told = run_json("query", model, "--rows", file, "--target", "rain")["marginals"]
+    assert [entry["row"] for entry in told] == [0, 0, 1, 1]
+    expected = fs.MarkovNetwork.load(model).marginals({"wind": labels[1]})["rain"]
+    assert [entry["probability"] for entry in told[2:]] == pytest.approx(expected.tolist())
+    refused = run("query", model, "--rows", file)
+    assert refused.exit_code == 1
+    assert "rain" in refused.stderr
+
+
 @pytest.mark.parametrize(
     "options",
     [

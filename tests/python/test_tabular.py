@@ -255,6 +255,21 @@ def test_csv_under_a_schema_matches_columns_by_name():
     assert csv("1,gale\n", schema=WEATHER).to_numpy().tolist() == [[1, 2]]
 
 
+def test_a_file_with_names_may_lack_optional_columns():
+    for header in ("auto", True):
+        table = csv("wind\ngale\ncalm\n", schema=WEATHER, optional=["rain"], header=header)
+        assert table.to_numpy().tolist() == [[-1, 2], [-1, 0]]
+    whole = csv("rain,wind\n1,gale\n", schema=WEATHER, optional=["rain"])
+    assert whole.to_numpy().tolist() == [[1, 2]]
+    assert csv("1,gale\n", schema=WEATHER, optional=["rain"]).to_numpy().tolist() == [[1, 2]]
+    weighted = csv("wind,n\ngale,3\n", schema=WEATHER, optional=["rain"], weights="n")
+    assert weighted.weights.tolist() == [3]
+    with pytest.raises(ValueError, match="expected the columns 'wind', got 'rain'"):
+        csv("rain\n1\n", schema=WEATHER, optional=["rain"], header=True)
+    with pytest.raises(ValueError, match="snow"):
+        csv("wind\ngale\n", schema=WEATHER, optional=["snow"])
+
+
 def test_numbers_are_known_by_their_value():
     schema = Schema([3, 2], names=["dose", "n"], labels=[[0.5, 1.0, 2.0], [1, 2]])
     table = csv("dose,n\n0.50,1\n1,2.0\n2.0,+1\n.5,2e0\n", schema=schema)

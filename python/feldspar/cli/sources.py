@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -123,6 +123,7 @@ def read_source(
     *,
     part: str,
     schema: Schema | None = None,
+    optional: Collection[str] = (),
     weights: str | None = None,
     header: Header = "auto",
 ) -> Table:
@@ -136,6 +137,8 @@ def read_source(
         Which part of a data set, where the source does not say.
     schema : Schema, optional
         The variables to expect.
+    optional : collection of str
+        Those of them that a file need not have a column for.
     weights : str, optional
         The column of a file that holds the rows' weights.
     header : bool or "auto"
@@ -147,7 +150,7 @@ def read_source(
         If there is neither a file nor a data set of this name.
     """
     if Path(source).exists():
-        return read_table(source, schema=schema, weights=weights, header=header)
+        return read_table(source, schema=schema, optional=optional, weights=weights, header=header)
     name, colon, chosen = source.partition(":")
     if name not in datasets.names():
         raise ValueError(f"{source}: there is no such file or data set; {_hint(name)}")

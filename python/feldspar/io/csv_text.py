@@ -43,6 +43,7 @@ def read_csv(
     path: Source,
     *,
     schema: Schema | None,
+    optional: Collection[str],
     header: Header,
     weights: str | None,
     delimiter: str | None,
@@ -51,8 +52,25 @@ def read_csv(
     """Read a CSV file; the parameters are those of :func:`feldspar.read_table`."""
     marks = _texts_of_marks(missing)
     cells = _read_cells(path, delimiter)
-    names = _header(cells, header, schema, weights, marks)
-    return _encode_cells(cells, names, schema, weights, marks)
+    if schema is None:
+        names = _header(cells, header, None, weights, marks)
+        return _encode_cells(cells, names, None, weights, marks)
+    part = part_with_columns(schema, cells.rows[0], optional)
+    names = _header(cells, header, part, weights, marks)
+    if names is None:  # then columns go by position
+        part = schema
+    return _encode_cells(cells, names, part, weights, marks)._among(schema)
+
+
+def part_with_columns(schema: Schema, names: Collection[str], optional: Collection[str]) -> Schema:
+    """Return the part of a schema that a file with these names is expected to have columns for."""
+    for name in optional:
+        schema.index(name)  # complains of those that do not exist
+    there = {name.strip() for name in names}
+    kept = [
+        v for v, name in enumerate(schema.names) if name.strip() in there or name not in optional
+    ]
+    return schema if len(kept) == len(schema) or not kept else schema.select(kept)
 
 
 def _texts_of_marks(missing: Marks) -> frozenset[str]:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Collection
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
 from feldspar import _core
 from feldspar._arrays import check_codes
-from feldspar.io.csv_text import MISSING_MARKS, Header, Marks, format_csv, read_csv
+from feldspar.io.csv_text import (
+    MISSING_MARKS,
+    Header,
+    Marks,
+    format_csv,
+    part_with_columns,
+    read_csv,
+)
 from feldspar.io.files import Source, Target, atomic_write, read_bytes, source_name
 from feldspar.schema import Schema, listing
 from feldspar.table import Table
@@ -22,6 +30,7 @@ def read_table(
     path: Source,
     *,
     schema: Schema | None = None,
+    optional: Collection[str] = (),
     header: Header = "auto",
     weights: str | None = None,
     delimiter: str | None = None,
@@ -43,6 +52,9 @@ def read_table(
     schema : Schema, optional
         The variables to expect; a value without a code is an error. Columns of files with a
         header are matched by name.
+    optional : collection of str
+        Variables of the schema that a file with names need not have a column for, such as those to
+        be predicted: they are missing in all rows then.
     header : bool or "auto"
         Whether the first line of a CSV file holds the names of the columns. "auto" takes it for a
         header if its cells are names none of which occurs again in its column; with a schema, if
@@ -80,7 +92,7 @@ def read_table(
     """
     kind = _format_of(source_name(path), format)
     if kind == "parquet":
-        return _read_parquet(path, schema, weights)
+        return _read_parquet(path, schema, optional, weights)
     if kind == "data":
         if weights is not None:
             raise ValueError(
@@ -91,6 +103,7 @@ def read_table(
     return read_csv(
         path,
         schema=schema,
+        optional=optional,
         header=header,
         weights=weights,
         delimiter=delimiter,
@@ -177,12 +190,17 @@ def _pyarrow_parquet() -> Any:
     return pyarrow.parquet
 
 
-def _read_parquet(path: Source, schema: Schema | None, weights: str | None) -> Table:
+def _read_parquet(
+    path: Source, schema: Schema | None, optional: Collection[str], weights: str | None
+) -> Table:
     parquet = _pyarrow_parquet()
     content = read_bytes(path)
     try:
         frame = parquet.read_table(io.BytesIO(content))
-        return Table.from_frame(frame, schema=schema, weights=weights)
+        if schema is None:
+            return Table.from_frame(frame, weights=weights)
+        part = part_with_columns(schema, frame.column_names, optional)
+        return Table.from_frame(frame, schema=part, weights=weights)._among(schema)
     except (TypeError, ValueError, OSError) as error:
         # pyarrow's own errors derive from these; whatever they are called, it is the file that is
         # wrong.

@@ -39,7 +39,7 @@ Example:
     metavar="DATA",
     shell_complete=complete_source,
     help="Many rows of evidence instead: a file whose missing entries, or in each row the "
-    "--target, are asked for.",
+    "--target, are asked for. A target needs no column.",
 )
 @click.option(
     "--weights",
@@ -77,14 +77,19 @@ def query(
     if weights is not None and rows is None:
         raise click.UsageError("--weights names a column of --rows")
     network = MarkovNetwork.load(model)
+    names = [network.schema.names[index_of(network.schema, name)] for name in target]
     if rows is not None:
         table = read_source(
-            rows, part="test", schema=network.schema, weights=weights, header=header
+            rows,
+            part="test",
+            schema=network.schema,
+            optional=names,
+            weights=weights,
+            header=header,
         )
         _query_rows(network, table, target, most_probable, method or "auto", seed, n_jobs)
         return
     known = parse_evidence(network.schema, evidence)
-    names = [network.schema.names[index_of(network.schema, name)] for name in target]
     if most_probable:
         found = network.most_probable(known, random_state=seed, n_jobs=n_jobs)
         state = {name: found.state[name] for name in names or network.schema.names}
