@@ -7,12 +7,17 @@ import signal
 from collections.abc import Callable
 
 import pytest
+from hypothesis import settings
 
 from feldspar import datasets
 from feldspar.datasets import DataSplit
 
 # Shells start background jobs with Ctrl-C ignored, and Python leaves it so; our tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# An example may take its time: a busy machine is no defect.
+settings.register_profile("unhurried", settings(), deadline=None)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")

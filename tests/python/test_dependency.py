@@ -248,7 +248,7 @@ def test_section_5_2_of_the_paper() -> None:
     )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     networks(weights=st.floats(-3, 3)), st.sampled_from(ALL_ORDERS), st.integers(0), st.booleans()
 )

@@ -212,7 +212,6 @@ def test_error_names_line_column_and_what_is_expected(text: str, message: str) -
         parse_libra(text, name="model.mn")
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_every_cut_of_a_file_is_refused(data: st.DataObject) -> None:
     text = (GOLDEN / "every_form.mn").read_text().rstrip()
@@ -248,7 +247,7 @@ def test_more_values_than_a_variable_can_have_are_refused(tmp_path: Path) -> Non
 # There and back.
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(network=networks(weights=st.floats(-1e300, 1e300)))
 def test_round_trip_is_exact(network: MarkovNetwork, tmp_path_factory: Any) -> None:
     path = tmp_path_factory.mktemp("libra") / "model.mn"

@@ -49,7 +49,7 @@ def with_types(schema: Schema) -> list[list[tuple[type, object]]]:
 # There and back.
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     network=networks(schema=labelled_schemas(), weights=st.floats(-1e300, 1e300)),
     metadata=st.dictionaries(st.text(), json_values, max_size=3),
@@ -123,7 +123,6 @@ def test_text_that_is_not_json_is_placed(tmp_path: Path) -> None:
         read_native(path)
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_every_cut_of_a_file_is_refused(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -50,7 +50,7 @@ def examples(draw: st.DrawFn) -> Example:
 
 
 penalties = st.sampled_from([{"prior_sd": 1.0}, {"prior_sd": 0.5, "l1": 0.3}])
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 
 
 @few

@@ -100,7 +100,7 @@ def test_error_names_line_column_and_what_is_expected(
 # There and back.
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(network=networks())
 def test_round_trip_keeps_the_log_potential(
     network: MarkovNetwork, tmp_path_factory: pytest.TempPathFactory
@@ -158,7 +158,7 @@ def test_feature_with_too_large_a_table_is_named(tmp_path: Path) -> None:
     assert path.exists()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(shift=st.floats(720.0, 1e6))
 def test_large_weights_are_scaled_not_overflown(
     shift: float, tmp_path_factory: pytest.TempPathFactory
