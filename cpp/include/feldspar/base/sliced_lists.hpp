@@ -29,17 +29,20 @@ class SlicedLists {
     const auto length = [&](std::size_t i) { return begin[i + 1] - begin[i]; };
     std::vector<std::uint32_t> order = longest_first(begin);
     const std::size_t n = n_filled_ = order.size();
+    std::size_t n_ids = 0;
     for (std::size_t first = 0; first < n; first += kWidth) {
-      const std::size_t longest = length(order[first]);
-      lengths_.push_back(static_cast<std::uint32_t>(longest));
-      for (std::size_t j = 0; j < longest; ++j)
-        for (std::size_t lane = 0; lane < kWidth; ++lane) {
-          const bool real = first + lane < n && j < length(order[first + lane]);
-          ids_.push_back(static_cast<Id>(real ? ids[begin[order[first + lane]] + j] : n_source));
-        }
+      lengths_.push_back(static_cast<std::uint32_t>(length(order[first])));  // its longest
+      n_ids += lengths_.back() * kWidth;
     }
-    ids_.shrink_to_fit();
     lengths_.shrink_to_fit();
+    ids_.assign(n_ids, static_cast<Id>(n_source));
+    Id* slice = ids_.data();
+    for (std::size_t place = 0; place < n; ++place) {
+      const std::size_t lane = place % kWidth, i = order[place];
+      for (std::size_t j = 0; j < length(i); ++j)
+        slice[j * kWidth + lane] = static_cast<Id>(ids[begin[i] + j]);
+      if (lane + 1 == kWidth) slice += lengths_[place / kWidth] * kWidth;
+    }
     const bool in_order = std::ranges::is_sorted(order) && (n == 0 || order.back() == n - 1);
     if (!in_order) order_ = std::move(order);
   }

@@ -49,82 +49,88 @@ class PatternTableBuilder {
  public:
   // `entry_cost`: the cost of an entry in lookups; `max_group`: entries a group may have.
   PatternTableBuilder(std::size_t n_rows, double entry_cost, std::size_t max_group)
-      : entry_cost_(entry_cost), max_group_(max_group), current_(n_rows, 0) {}
+      : entry_cost_(entry_cost),
+        max_group_(max_group),
+        current_(n_rows, 0),
+        touched_(n_rows + 1),
+        members_(n_rows) {}
 
   // The next context, numbered by the caller, and the rows on which it holds.
   void add(std::uint32_t context, std::span<const Word> rows) {
-    members_.clear();
-    for_each_bit(rows, [&](std::size_t r) { members_.push_back(static_cast<Row>(r)); });
-    const Count count = count_patterns();
-    if (count.fresh == 0) return;  // holds nowhere
-    const bool fits = table_.n_entries() - group_begin_ + count.fresh <= max_group_;
-    if (!touched_.empty() &&
-        !(fits && static_cast<double>(count.saved) >= entry_cost_ * (count.fresh - 1)))
+    const std::size_t saved = meet_patterns(rows);
+    if (n_members_ == 0) return;  // holds nowhere
+    const bool fits = table_.n_entries() - group_begin_ + fresh_.size() <= max_group_;
+    const double cost = entry_cost_ * static_cast<double>(fresh_.size() - 1);
+    if (n_touched_ > 0 && !(fits && static_cast<double>(saved) >= cost)) {
       close_group();
+      meet_empty_pattern();
+    }
     extend(context);
   }
 
   PatternTable finish() && {
-    if (!touched_.empty()) close_group();
+    if (n_touched_ > 0) close_group();
     return std::move(table_);
   }
 
  private:
-  struct Count {
-    std::size_t saved = 0;    // rows that have a pattern in the open group already
-    std::uint32_t fresh = 0;  // patterns that would be new
-  };
-
-  // What became of an entry when it was last met.
+  // What becomes of an entry that was met.
   struct Meeting {
     std::uint32_t round = 0;
     Entry child = 0;  // made from the entry by the context of that round
   };
 
+  // Looks at the patterns that the members have in the open group, and numbers those that would be
+  // made of them, in the order in which they are met. Returns how many members have one already.
+  std::size_t meet_patterns(std::span<const Word> rows) {
+    open_round();
+    const auto n_entries = static_cast<Entry>(table_.n_entries());
+    Row* member = members_.data();
+    std::size_t saved = 0;
+    for_each_bit(rows, [&](std::size_t r) {
+      *member++ = static_cast<Row>(r);
+      const Entry e = current_[r];
+      saved += e != 0;
+      if (meetings_[e].round == round_) return;
+      meetings_[e] = {round_, n_entries + static_cast<Entry>(fresh_.size())};
+      fresh_.push_back(e);
+    });
+    n_members_ = static_cast<std::size_t>(member - members_.data());
+    return saved;
+  }
+
+  // The same right after a group was closed: nobody has a pattern.
+  void meet_empty_pattern() {
+    open_round();
+    meetings_[0] = {round_, static_cast<Entry>(table_.n_entries())};
+    fresh_.push_back(0);
+  }
+
   void open_round() {
     ++round_;
+    fresh_.clear();
     meetings_.resize(table_.n_entries());  // those that a round makes it does not meet
   }
 
-  // Whether it is the first time in this round.
-  bool meet(Entry e) {
-    const bool first = meetings_[e].round != round_;
-    meetings_[e].round = round_;
-    return first;
-  }
-
-  Count count_patterns() {
-    open_round();
-    Count count;
-    for (const Row r : members_) {
-      const Entry e = current_[r];
-      count.saved += e != 0;
-      count.fresh += meet(e);
-    }
-    return count;
-  }
-
   void extend(std::uint32_t context) {
-    open_round();
-    for (const Row r : members_) {
+    table_.parent.insert(table_.parent.end(), fresh_.begin(), fresh_.end());
+    table_.context.resize(table_.n_entries(), context);
+    for (std::size_t i = 0; i < n_members_; ++i) {
+      const Row r = members_[i];
       const Entry e = current_[r];
-      if (meet(e)) {
-        meetings_[e].child = static_cast<Entry>(table_.n_entries());
-        table_.parent.push_back(e);
-        table_.context.push_back(context);
-      }
-      if (e == 0) touched_.push_back(r);
+      touched_[n_touched_] = r;  // overwritten by the next unless it counts: no branch to guess
+      n_touched_ += e == 0;
       current_[r] = meetings_[e].child;
     }
   }
 
   void close_group() {
-    for (const Row r : touched_) {
+    for (const Row r : std::span(touched_).first(n_touched_)) {
       table_.rows.push_back(r);
       table_.entries.push_back(current_[r]);
       current_[r] = 0;
     }
-    touched_.clear();
+    n_touched_ = 0;
     group_begin_ = table_.n_entries();
     table_.group_end.push_back(static_cast<Entry>(table_.n_entries()));
     table_.lookup_end.push_back(table_.rows.size());
@@ -133,9 +139,12 @@ class PatternTableBuilder {
   double entry_cost_;
   std::size_t max_group_;
   std::vector<Entry> current_;  // by row: its pattern in the open group
-  std::vector<Row> touched_;    // rows with a pattern in the open group
-  std::vector<Row> members_;    // rows of the context at hand
-  std::vector<Meeting> meetings_;
+  std::vector<Row> touched_;    // rows with a pattern in the open group; room for one more
+  std::size_t n_touched_ = 0;
+  std::vector<Row> members_;  // rows of the context at hand
+  std::size_t n_members_ = 0;
+  std::vector<Entry> fresh_;       // the parents of the patterns that it would make
+  std::vector<Meeting> meetings_;  // by entry
   std::uint32_t round_ = 0;
   std::size_t group_begin_ = 1;
   PatternTable table_;
