@@ -2,11 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <vector>
 
 #include <feldspar/base/bits.hpp>
 #include <feldspar/base/hash.hpp>
+#include <feldspar/base/simd.hpp>
 
 namespace test_bits {
 
@@ -63,6 +65,25 @@ TEST_CASE("a packed set agrees with std::set") {
     for_each_bit(words, [&](std::size_t i) { visited.push_back(i); });
     CHECK(visited == std::vector<std::size_t>(members.begin(), members.end()));
   }
+}
+
+TEST_CASE(
+    "members are listed in order on every instruction set, whether words are full or nearly "
+    "empty") {
+  for (const std::uint64_t one_of : {1u, 2u, 20u, 300u})
+    for (const SimdLevel simd : {SimdLevel::plain, simd_level()}) {
+      CAPTURE(one_of);
+      std::vector<Word> words(words_for(1000), 0);
+      std::vector<std::uint32_t> expected;
+      for (std::uint32_t i = 0; i < 1000; ++i)
+        if (mix_bits(i + 1) % one_of == 0) {
+          set_bit(words, i);
+          expected.push_back(i);
+        }
+      std::vector<std::uint32_t> listed(expected.size() + kListBitsSpare);
+      listed.resize(run_kernel<ListBitsKernel>(simd, words.data(), words.size(), listed.data()));
+      CHECK(listed == expected);
+    }
 }
 
 TEST_CASE("fill_bits sets every used bit and leaves the unused ones zero") {

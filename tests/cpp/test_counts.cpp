@@ -85,6 +85,24 @@ TEST_CASE("few rows and many rows are counted exactly, whatever their weights") 
   }
 }
 
+TEST_CASE("one row that weighs much is counted among many that do not") {
+  Rows rows = random_rows(std::vector<Value>(12, 2), 500, 1, 1.0);
+  rows.weights[130] = 1'000'003;
+  const Dataset data = Dataset::merge(Schema(rows.cardinalities), rows.codes, rows.weights);
+  const WeightedCounter counter(data);
+  std::vector<Word> all(data.columns().n_words());
+  fill_bits(all, data.n_rows());
+  CHECK(counter.count(all) == 499 + 1'000'003);
+  for (Variable v = 0; v < 12; ++v) {
+    std::vector<Word> ones = all;
+    const Value one = 1;
+    data.columns().intersect(v, {&one, 1}, ones);
+    double expected = 0;
+    for_each_bit(ones, [&](std::size_t r) { expected += data.weights()[r]; });
+    CHECK(counter.count(ones, all) == expected);
+  }
+}
+
 TEST_CASE("pair counts do not depend on the number of threads") {
   const Rows rows = random_rows({2, 3, 2, 2, 4}, 300, 9, 0.3);
   const Dataset data = Dataset::merge(Schema(rows.cardinalities), rows.codes, rows.weights);

@@ -61,6 +61,17 @@ TEST_CASE("sequences differ by content, order and length, zeros included") {
   CHECK(hashes.size() == 9);
 }
 
+TEST_CASE("sets differ by content and size but not by order, zeros included") {
+  const auto hash_of_set = [](std::vector<std::uint32_t> items) {
+    return hash_set(std::span<const std::uint32_t>(items));
+  };
+  CHECK(hash_of_set({1, 2, 3}) == hash_of_set({3, 1, 2}));
+  std::set<std::uint64_t> hashes{hash_of_set({}), hash_of_set({0})};
+  for (std::uint32_t a = 1; a < 60; ++a)
+    for (std::uint32_t b = 0; b < a; ++b) hashes.insert(hash_of_set({a, b}));
+  CHECK(hashes.size() == 2 + 59 * 60 / 2);
+}
+
 TEST_CASE("the hash of numbers does not depend on the type that holds them") {
   const std::vector<std::uint16_t> narrow{7, 8, 9};
   CHECK(hash_sequence(std::span<const std::uint16_t>(narrow)) == hash_of({7, 8, 9}));

@@ -171,7 +171,7 @@ class Contender:
         assert self._run is not None
         if report.prior_sd is None:
             return report.objective
-        squares = float(np.dot(self.network.weights, self.network.weights))
+        squares = float(np.square(self.network.weights).sum())
         return report.objective + squares / (
             2 * report.prior_sd**2 * self._run.likelihood.total_weight
         )

@@ -398,7 +398,7 @@ def _best_start(
 
     def objective(weights: npt.NDArray[np.float64]) -> float:
         value, _ = likelihood.value_and_gradient(weights)
-        return value - 0.5 * precision * float(np.dot(weights, weights))
+        return value - 0.5 * precision * float(np.square(weights).sum())
 
     return max(known, key=objective)
 

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include <feldspar/base/simd.hpp>
+
 namespace feldspar {
 
 using Word = std::uint64_t;
@@ -43,6 +45,32 @@ void for_each_bit(std::span<const Word> words, Visit&& visit) {
     for (Word rest = words[w]; rest != 0; rest &= rest - 1)
       visit(w * kWordBits + static_cast<std::size_t>(std::countr_zero(rest)));
 }
+
+// Writes the members, in ascending order, and returns how many there are. `out` has room for
+// kListBitsSpare more than that, which are overwritten: most words of a sparse set have few members,
+// and a loop over just these would be a guess for every word.
+inline constexpr std::size_t kListBitsSpare = 4;
+
+struct ListBitsKernel {
+  FELDSPAR_ALWAYS_INLINE std::size_t operator()(const Word* words, std::size_t n_words,
+                                                std::uint32_t* out) const noexcept {
+    std::uint32_t* next = out;
+    for (std::size_t w = 0; w < n_words; ++w) {
+      Word rest = words[w];
+      if (rest == 0) continue;
+      const auto first = static_cast<std::uint32_t>(w * kWordBits);
+      const auto n = static_cast<std::size_t>(std::popcount(rest));
+      const auto take = [&](std::size_t k) {
+        next[k] = first + static_cast<std::uint32_t>(std::countr_zero(rest));
+        rest &= rest - 1;
+      };
+      for (std::size_t k = 0; k < kListBitsSpare; ++k) take(k);
+      for (std::size_t k = kListBitsSpare; k < n; ++k) take(k);
+      next += n;
+    }
+    return static_cast<std::size_t>(next - out);
+  }
+};
 
 // All `bits` rows.
 inline void fill_bits(std::span<Word> words, std::size_t bits) noexcept {

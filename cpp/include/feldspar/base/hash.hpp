@@ -28,4 +28,12 @@ constexpr std::uint64_t hash_sequence(std::span<const T> items) noexcept {
   return hash;
 }
 
+// Of distinct items whatever their order. Items do not wait for each other as they do in a sequence.
+template <class T>
+constexpr std::uint64_t hash_set(std::span<const T> items) noexcept {
+  std::uint64_t hash = items.size();
+  for (const T item : items) hash += mix_bits(static_cast<std::uint64_t>(item) + 1);
+  return hash;
+}
+
 }  // namespace feldspar

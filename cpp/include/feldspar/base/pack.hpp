@@ -124,6 +124,19 @@ FELDSPAR_ALWAYS_INLINE Pack load_pack(const double* from) noexcept {
   std::memcpy(&pack, from, sizeof pack);
   return pack;
 }
+// In double precision.
+FELDSPAR_ALWAYS_INLINE Pack load_pack(const float* from) noexcept {
+#if defined(__GNUC__)
+  typedef float Floats __attribute__((vector_size(kPackSize * sizeof(float))));
+  Floats floats;
+  std::memcpy(&floats, from, sizeof floats);
+  return __builtin_convertvector(floats, Pack);
+#else
+  Pack pack;
+  for (std::size_t i = 0; i < kPackSize; ++i) pack.lane[i] = from[i];
+  return pack;
+#endif
+}
 // Whole numbers of up to 16 bits become floating.
 template <std::unsigned_integral Number>
   requires(sizeof(Number) <= 2)

@@ -13,7 +13,7 @@
 
 #if defined(__GNUC__) && defined(__x86_64__)
 #define FELDSPAR_HAS_AVX2_KERNELS 1
-#define FELDSPAR_TARGET_AVX2 __attribute__((target("avx2,popcnt")))
+#define FELDSPAR_TARGET_AVX2 __attribute__((target("avx2,bmi,popcnt")))
 #define FELDSPAR_ALWAYS_INLINE inline __attribute__((always_inline))
 #elif defined(__GNUC__)
 #define FELDSPAR_ALWAYS_INLINE inline __attribute__((always_inline))
@@ -31,7 +31,8 @@ inline SimdLevel simd_level() noexcept {
 #ifdef FELDSPAR_HAS_AVX2_KERNELS
     const char* wish = std::getenv("FELDSPAR_SIMD");
     const bool plain = wish != nullptr && std::string_view(wish) == "plain";
-    if (!plain && __builtin_cpu_supports("avx2")) return SimdLevel::avx2;
+    if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
+      return SimdLevel::avx2;
 #endif
     return SimdLevel::plain;
   }();

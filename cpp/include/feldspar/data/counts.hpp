@@ -2,8 +2,9 @@
 //
 // WeightedCounter adds up the weights of the rows in the intersection of two sets. Weights that are
 // whole numbers (merged rows of unweighted data) are kept as bit planes, weight = sum_b 2^b
-// plane_b, so that a count is a few population counts: exact, and 64 rows at a time. Other weights,
-// and those of few rows, are added row by row.
+// plane_b, so that a count is a few population counts: exact, and 64 rows at a time. Few rows weigh
+// much, so that of a plane only the words that are not zero are kept. Other weights, and those of
+// few rows, are added row by row.
 //
 // PairCounts holds the contingency tables of all pairs of variables: the joint weights of all pairs
 // of non-zero values, the rest by subtraction. Cost: (sum of (cardinality - 1))^2 / 2 intersections
@@ -38,12 +39,20 @@ struct CountBothKernel {
   }
 };
 
-struct CountThreeKernel {
-  FELDSPAR_ALWAYS_INLINE std::uint64_t operator()(const Word* a, const Word* b, const Word* c,
+// A word of a bit plane: which rows of word `place` have the bit in their weight.
+struct PlaneWord {
+  std::size_t place;
+  Word rows;
+};
+
+struct CountInPlaneKernel {
+  FELDSPAR_ALWAYS_INLINE std::uint64_t operator()(const Word* a, const Word* b,
+                                                  const PlaneWord* plane,
                                                   std::size_t n) const noexcept {
     std::uint64_t count = 0;
-    for (std::size_t w = 0; w < n; ++w)
-      count += static_cast<std::uint64_t>(std::popcount(a[w] & b[w] & c[w]));
+    for (std::size_t i = 0; i < n; ++i)
+      count += static_cast<std::uint64_t>(
+          std::popcount(a[plane[i].place] & b[plane[i].place] & plane[i].rows));
     return count;
   }
 };
@@ -60,12 +69,11 @@ class WeightedCounter {
         weights_, [](double w) { return w < kMaxPlaneWeight && w == std::floor(w); });
     if (unit_ || !whole_) return;
     const auto largest = static_cast<std::uint64_t>(*std::ranges::max_element(weights_));
-    planes_.assign(static_cast<std::size_t>(std::bit_width(largest)) * n_words_, 0);
-    for (std::size_t r = 0; r < weights_.size(); ++r)
-      for (auto rest = static_cast<std::uint64_t>(weights_[r]); rest != 0; rest &= rest - 1)
-        set_bit({planes_.data() + static_cast<std::size_t>(std::countr_zero(rest)) * n_words_,
-                 n_words_},
-                r);
+    for (int bit = 0; (largest >> bit) != 0; ++bit) {
+      for (std::size_t w = 0; w < n_words_; ++w)
+        if (const Word rows = rows_with(bit, w); rows != 0) planes_.push_back({w, rows});
+      plane_end_.push_back(planes_.size());
+    }
   }
 
   // Total weight of the rows in a set.
@@ -82,14 +90,24 @@ class WeightedCounter {
         run_kernel<detail::CountBothKernel>(simd_, a.data(), b.data(), n_words_);
     if (2 * n_rows < planes_.size()) return add_up(a, b);
     std::uint64_t sum = 0;
-    for (std::size_t first = 0, bit = 0; first < planes_.size(); first += n_words_, ++bit)
-      sum += run_kernel<detail::CountThreeKernel>(simd_, a.data(), b.data(), planes_.data() + first,
-                                                  n_words_)
+    for (std::size_t bit = 0, first = 0; bit < plane_end_.size(); first = plane_end_[bit++])
+      sum += run_kernel<detail::CountInPlaneKernel>(simd_, a.data(), b.data(),
+                                                    planes_.data() + first, plane_end_[bit] - first)
              << bit;
     return static_cast<double>(sum);
   }
 
  private:
+  // The rows of a word whose whole weight has the bit.
+  Word rows_with(int bit, std::size_t word) const noexcept {
+    Word rows = 0;
+    const std::size_t first = word * kWordBits;
+    const std::size_t n = std::min(kWordBits, weights_.size() - first);
+    for (std::size_t i = 0; i < n; ++i)
+      rows |= Word{(static_cast<std::uint64_t>(weights_[first + i]) >> bit) & 1} << i;
+    return rows;
+  }
+
   double add_up(std::span<const Word> a, std::span<const Word> b) const {
     double sum = 0;
     for (std::size_t w = 0; w < n_words_; ++w)
@@ -102,7 +120,9 @@ class WeightedCounter {
   std::size_t n_words_;
   std::vector<double> weights_;
   bool unit_ = false, whole_ = false;
-  std::vector<Word> planes_;  // by bit of the weight; empty when all are 1 or some are fractions
+  // By bit of the weight; empty when all are 1 or some are fractions.
+  std::vector<detail::PlaneWord> planes_;
+  std::vector<std::size_t> plane_end_;
 };
 
 class PairCounts {

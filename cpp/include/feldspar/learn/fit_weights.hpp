@@ -72,8 +72,8 @@ namespace detail {
 // The pairs are read twice an iteration. Where they outgrow every cache, fewer of them are faster:
 // reading 20 pairs for a million weights takes as long as an evaluation.
 inline int affordable_memory(int most, Eigen::Index dimension) {
-  constexpr Eigen::Index kDoubles = Eigen::Index{1} << 23;  // 64 MiB
-  const Eigen::Index pairs = kDoubles / (2 * std::max<Eigen::Index>(1, dimension));
+  constexpr Eigen::Index kFloats = Eigen::Index{1} << 24;  // 64 MiB
+  const Eigen::Index pairs = kFloats / (2 * std::max<Eigen::Index>(1, dimension));
   return static_cast<int>(std::clamp<Eigen::Index>(pairs, std::min(most, 5), most));
 }
 
@@ -217,7 +217,9 @@ class WeightRun {
   }
 
   InitialInverse initial_inverse() const {
-    return {[directions = directions_](Eigen::VectorXd& v) { directions->multiply(v); }};
+    if (directions_->is_identity()) return {};
+    return {[directions = directions_](Eigen::VectorXd& v) { directions->multiply(v); }, false,
+            [directions = directions_](Eigen::VectorXd& v) { return directions->square(v); }};
   }
 
   LogLikelihood& likelihood_;

@@ -37,10 +37,21 @@ class BiasDirections {
  public:
   BiasDirections(const FeatureGeometry& geometry, const Preconditioner& coordinates);
 
+  // Whether nothing is shortened.
+  bool is_identity() const noexcept {
+    return std::ranges::all_of(shrink_, [](double s) { return s == 0; });
+  }
+
   // v <- M v
   void multiply(Eigen::VectorXd& v) const {
-    for (std::size_t m = n_margins(); m-- > 0;) shorten(m, v);
+    multiply_transposed_root(v);
     for (std::size_t m = 0; m < n_margins(); ++m) shorten(m, v);
+  }
+
+  // v'Mv, in half the time; v becomes T'v.
+  double square(Eigen::VectorXd& v) const {
+    multiply_transposed_root(v);
+    return v.squaredNorm();
   }
 
  private:
@@ -54,6 +65,11 @@ class BiasDirections {
   void sort_pulls(const FeatureGeometry& geometry, const Preconditioner& coordinates);
   void choose_shrinkage();
   void shorten(std::size_t m, Eigen::VectorXd& v) const;
+
+  // v <- T'v
+  void multiply_transposed_root(Eigen::VectorXd& v) const {
+    for (std::size_t m = n_margins(); m-- > 0;) shorten(m, v);
+  }
 
   std::vector<std::size_t> begin_;       // by margin
   std::vector<std::uint32_t> features_;  // by entry
@@ -112,10 +128,16 @@ inline void BiasDirections::choose_shrinkage() {
 // v <- (I - s_m b_m b_m') v
 inline void BiasDirections::shorten(std::size_t m, Eigen::VectorXd& v) const {
   if (shrink_[m] == 0) return;
-  double along = 0;
-  for (std::size_t i = begin_[m]; i < begin_[m + 1]; ++i) along += entries_[i] * v[features_[i]];
-  along *= shrink_[m];
-  for (std::size_t i = begin_[m]; i < begin_[m + 1]; ++i) v[features_[i]] -= entries_[i] * along;
+  constexpr std::size_t kSums = 4;  // so that additions do not wait for each other
+  const std::size_t first = begin_[m], last = begin_[m + 1];
+  double* numbers = v.data();
+  double sums[kSums] = {};
+  std::size_t i = first;
+  for (; i + kSums <= last; i += kSums)
+    for (std::size_t k = 0; k < kSums; ++k) sums[k] += entries_[i + k] * numbers[features_[i + k]];
+  for (; i < last; ++i) sums[0] += entries_[i] * numbers[features_[i]];
+  const double along = shrink_[m] * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  for (i = first; i < last; ++i) numbers[features_[i]] -= entries_[i] * along;
 }
 
 }  // namespace feldspar

@@ -118,13 +118,28 @@ inline FlatLists group_by(std::span<const std::uint32_t> keys,
   return lists;
 }
 
+// The lists that hold each id, in their order.
 inline FlatLists transpose(const FlatLists& lists, std::size_t n_ids) {
-  std::vector<std::uint32_t> owners(lists.ids.size());
+  FlatLists owners{std::vector<std::size_t>(n_ids + 1, 0),
+                   std::vector<std::uint32_t>(lists.ids.size())};
+  for (const std::uint32_t id : lists.ids) ++owners.begin[id + 1];
+  std::partial_sum(owners.begin.begin(), owners.begin.end(), owners.begin.begin());
+  std::vector<std::size_t> next(owners.begin.begin(), owners.begin.end() - 1);
   for (std::size_t i = 0; i + 1 < lists.begin.size(); ++i)
-    std::fill(owners.begin() + static_cast<std::ptrdiff_t>(lists.begin[i]),
-              owners.begin() + static_cast<std::ptrdiff_t>(lists.begin[i + 1]),
-              static_cast<std::uint32_t>(i));
-  return group_by(lists.ids, owners, n_ids);
+    for (const std::uint32_t id : lists[i]) owners.ids[next[id]++] = static_cast<std::uint32_t>(i);
+  return owners;
+}
+
+// The lists chosen, one after another.
+inline FlatLists select(const FlatLists& lists, std::span<const std::uint32_t> chosen) {
+  FlatLists selected{{0}, {}};
+  selected.begin.reserve(chosen.size() + 1);
+  for (const std::uint32_t i : chosen)
+    selected.begin.push_back(selected.begin.back() + lists[i].size());
+  selected.ids.resize(selected.begin.back());
+  auto next = selected.ids.begin();
+  for (const std::uint32_t i : chosen) next = std::ranges::copy(lists[i], next).out;
+  return selected;
 }
 
 // The number of the distinct list each list is equal to.
@@ -133,7 +148,7 @@ struct DistinctLists {
   std::vector<std::uint32_t> first;  // by distinct list: its first occurrence
 };
 
-// Numbered by first occurrence.
+// Numbered by first occurrence. Ids are distinct within a list.
 inline DistinctLists find_distinct(const FlatLists& lists) {
   const std::size_t n = lists.begin.size() - 1;
   DistinctLists distinct;
@@ -142,7 +157,7 @@ inline DistinctLists find_distinct(const FlatLists& lists) {
   std::vector<std::uint32_t> table(std::bit_ceil(2 * n + 1), 0);
   const std::size_t mask = table.size() - 1;
   for (std::size_t i = 0; i < n; ++i) {
-    std::size_t place = hash_sequence(lists[i]) & mask;
+    std::size_t place = hash_set(lists[i]) & mask;
     while (table[place] != 0 &&
            !std::ranges::equal(lists[distinct.first[table[place] - 1]], lists[i]))
       place = (place + 1) & mask;
@@ -205,12 +220,7 @@ inline void NarrowIndex::merge_rows(const PatternTable& patterns, const Dataset&
   detail::number_by_length(by_row, distinct);  // then by_pattern_ needs no order of its own
   n_patterns_ = distinct.first.size();
 
-  detail::FlatLists by_pattern{{0}, {}};
-  for (const std::uint32_t row : distinct.first) {
-    const auto entries = by_row[row];
-    by_pattern.ids.insert(by_pattern.ids.end(), entries.begin(), entries.end());
-    by_pattern.begin.push_back(by_pattern.ids.size());
-  }
+  const detail::FlatLists by_pattern = detail::select(by_row, distinct.first);
   const detail::FlatLists by_entry = detail::transpose(by_pattern, patterns.n_entries());
   by_pattern_ = make_lists(by_pattern.begin, by_pattern.ids, patterns.n_entries());
   by_entry_ = make_lists(by_entry.begin, by_entry.ids, n_patterns_);

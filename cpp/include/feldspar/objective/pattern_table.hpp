@@ -25,6 +25,7 @@
 #include <vector>
 
 #include <feldspar/base/bits.hpp>
+#include <feldspar/base/simd.hpp>
 #include <feldspar/base/types.hpp>
 
 namespace feldspar {
@@ -53,7 +54,7 @@ class PatternTableBuilder {
         max_group_(max_group),
         current_(n_rows, 0),
         touched_(n_rows + 1),
-        members_(n_rows) {}
+        members_(n_rows + kListBitsSpare) {}
 
   // The next context, numbered by the caller, and the rows on which it holds.
   void add(std::uint32_t context, std::span<const Word> rows) {
@@ -85,17 +86,15 @@ class PatternTableBuilder {
   std::size_t meet_patterns(std::span<const Word> rows) {
     open_round();
     const auto n_entries = static_cast<Entry>(table_.n_entries());
-    Row* member = members_.data();
+    n_members_ = run_kernel<ListBitsKernel>(simd_, rows.data(), rows.size(), members_.data());
     std::size_t saved = 0;
-    for_each_bit(rows, [&](std::size_t r) {
-      *member++ = static_cast<Row>(r);
+    for (const Row r : std::span(members_).first(n_members_)) {
       const Entry e = current_[r];
       saved += e != 0;
-      if (meetings_[e].round == round_) return;
+      if (meetings_[e].round == round_) continue;
       meetings_[e] = {round_, n_entries + static_cast<Entry>(fresh_.size())};
       fresh_.push_back(e);
-    });
-    n_members_ = static_cast<std::size_t>(member - members_.data());
+    }
     return saved;
   }
 
@@ -136,12 +135,13 @@ class PatternTableBuilder {
     table_.lookup_end.push_back(table_.rows.size());
   }
 
+  SimdLevel simd_ = simd_level();
   double entry_cost_;
   std::size_t max_group_;
   std::vector<Entry> current_;  // by row: its pattern in the open group
   std::vector<Row> touched_;    // rows with a pattern in the open group; room for one more
   std::size_t n_touched_ = 0;
-  std::vector<Row> members_;  // rows of the context at hand
+  std::vector<Row> members_;  // rows of the context at hand, and room to spare
   std::size_t n_members_ = 0;
   std::vector<Entry> fresh_;       // the parents of the patterns that it would make
   std::vector<Meeting> meetings_;  // by entry

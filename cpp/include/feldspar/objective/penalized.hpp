@@ -40,10 +40,11 @@ class Penalized {
   // A stop in the middle of an evaluation shows as NaN: the optimizer then looks at the monitor and
   // keeps its best point.
   double value_and_gradient(const Eigen::VectorXd& z, Eigen::VectorXd& gradient) {
-    coordinates_.to_weights(z, weights_);
+    const bool mapped = !coordinates_.is_identity();
+    if (mapped) coordinates_.to_weights(z, weights_);
     try {
-      const double value = at_weights(weights_, gradient);
-      coordinates_.pull_back(gradient);
+      const double value = at_weights(mapped ? weights_ : z, gradient);
+      if (mapped) coordinates_.pull_back(gradient);
       evaluated_ = true;
       return value;
     } catch (const Interrupted&) {

@@ -112,6 +112,8 @@ class Preconditioner {
 
   Eigen::Index dimension() const noexcept { return scale_.size(); }
   bool is_centred() const noexcept { return centred_; }
+  // Whether the coordinates are the weights.
+  bool is_identity() const noexcept { return identity_; }
   // |dw_j / dz_j|; without centring all there is.
   const Eigen::VectorXd& scale() const noexcept { return scale_; }
 
@@ -128,6 +130,7 @@ class Preconditioner {
 
   const FeatureGeometry& geometry_;
   bool centred_;
+  bool identity_ = false;
   Eigen::VectorXd scale_;
 };
 
@@ -279,7 +282,8 @@ inline Preconditioner::Preconditioner(const FeatureGeometry& geometry, double pr
     : geometry_(geometry), centred_(centred) {
   const auto curvature = centred ? geometry.centred_curvature() : geometry.curvature();
   scale_.setOnes(static_cast<Eigen::Index>(geometry.n_features()));
-  if (centred && geometry.outnumbers_data() && precision > 0) return;
+  identity_ = centred && geometry.outnumbers_data() && precision > 0;
+  if (identity_) return;
   double log_total = 0;
   for (FeatureId f = 0; f < geometry.n_features(); ++f) {
     // Of the coordinate's direction among the weights, where the prior lives.
@@ -329,6 +333,7 @@ inline void Preconditioner::pull_back(Eigen::VectorXd& gradient) const {
 }
 
 inline double Preconditioner::squared_length_by_weights(const Eigen::VectorXd& gradient) const {
+  if (identity_) return gradient.squaredNorm();
   if (!mixes()) return gradient.cwiseQuotient(scale_).squaredNorm();
   Eigen::VectorXd by_weights = gradient.cwiseQuotient(scale_);
   for (const FeatureId f : geometry_.longest_first() | std::views::reverse)  // parts come first

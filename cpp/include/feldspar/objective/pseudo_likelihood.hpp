@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -85,7 +86,7 @@ class PseudoLikelihood {
   void use_simd(SimdLevel level) noexcept { simd_ = level; }
 
  private:
-  struct RowBlock {
+  struct Range {
     std::size_t first, last;
   };
   struct Column {
@@ -113,13 +114,15 @@ class PseudoLikelihood {
   void build_tiles(const Dataset& data, const IndexPlan& plan);
   void cut_rows(std::size_t n_rows);
 
-  double evaluate_narrow(Variable v);
-  void expand_narrow_margins(Variable v);
+  double evaluate_narrow_variables(std::span<const double> weights, const Execution& execution);
+  void fill_narrow_slots(Variable v, std::span<const double> weights);
+  double evaluate_narrow(Variable v, std::span<const double> weights);
+  void expand_narrow_margins(Variable v, std::span<const double> weights);
   void collect_narrow_gradient(Variable v);
   double evaluate_tile(std::size_t t, std::size_t block);
-  void start_margins(const Tile& tile, RowBlock rows, double* margins) const;
-  double observe(const Tile& tile, RowBlock rows, double* margins) const;
-  void finish_margins(const Tile& tile, RowBlock rows, const double* margins,
+  void start_margins(const Tile& tile, Range rows, double* margins) const;
+  double observe(const Tile& tile, Range rows, double* margins) const;
+  void finish_margins(const Tile& tile, Range rows, const double* margins,
                       std::span<double> bias_gradient);
   void add_row_blocks(std::size_t tile);
 
@@ -147,10 +150,11 @@ class PseudoLikelihood {
   SlotMap slots_;
   WideIndex wide_;
   std::vector<Tile> tiles_;
-  std::vector<RowBlock> row_blocks_;
+  std::vector<Range> row_blocks_;
   std::vector<NarrowIndex> narrow_;    // by variable
   std::vector<bool> is_wide_;          // by variable
   std::vector<Variable> narrow_only_;  // variables without wide contexts
+  std::vector<Range> narrow_tasks_;    // of them
   std::vector<Variable> mixed_;        // variables with wide and narrow contexts
   std::vector<std::size_t> width_;     // margins of each variable
   std::size_t n_contexts_ = 0;
@@ -242,10 +246,20 @@ inline void PseudoLikelihood::build_narrow(const FeatureSet& features, const Con
     if (!is_wide_[v] && width_[v] > 0 && data_of_variable[v] != nullptr) narrow_only_.push_back(v);
   }
   execution.throw_if_stopped();
-  // The longest tasks first, so that no thread waits for one begun last.
-  std::ranges::stable_sort(narrow_only_, std::greater<>{}, [&](Variable v) {
-    return narrow_[v].n_lookups() + narrow_[v].n_patterns();
-  });
+  // The longest tasks first, so that no thread waits for one begun last; small ones together, so
+  // that taking a task is little beside doing it.
+  const auto work = [&](Variable v) { return narrow_[v].n_lookups() + narrow_[v].n_patterns(); };
+  std::ranges::stable_sort(narrow_only_, std::greater<>{}, work);
+  constexpr std::size_t kWorth = 8192;  // about ten microseconds
+  std::size_t begun = kWorth;           // the last task's work so far
+  for (std::size_t i = 0; i < narrow_only_.size(); ++i) {
+    if (begun >= kWorth) {
+      narrow_tasks_.push_back({i, i});
+      begun = 0;
+    }
+    narrow_tasks_.back().last = i + 1;
+    begun += work(narrow_only_[i]);
+  }
 }
 
 inline void PseudoLikelihood::build_tiles(const Dataset& data, const IndexPlan& plan) {
@@ -292,11 +306,12 @@ inline double PseudoLikelihood::value_and_gradient(std::span<const double> weigh
   require(gradient.size() == n_features_, "gradient: got room for ", gradient.size(), " of ",
           n_features_, " features");
   const std::lock_guard evaluation(evaluation_mutex_);
-  slots_.spread(weights, u_, execution);
+  // The slots that variables share; each fills its own when its turn comes.
+  slots_.spread(weights, std::span(u_).first(slots_.first_narrow()), execution);
 
-  double value = parallel_sum(narrow_only_.size(), execution,
-                              [&](std::size_t i) { return evaluate_narrow(narrow_only_[i]); });
-  parallel_for(mixed_.size(), execution, [&](std::size_t i) { expand_narrow_margins(mixed_[i]); });
+  double value = evaluate_narrow_variables(weights, execution);
+  parallel_for(mixed_.size(), execution,
+               [&](std::size_t i) { expand_narrow_margins(mixed_[i], weights); });
   const std::size_t n_blocks = row_blocks_.size();
   value += parallel_sum(tiles_.size() * n_blocks, execution,
                         [&](std::size_t i) { return evaluate_tile(i / n_blocks, i % n_blocks); });
@@ -308,10 +323,26 @@ inline double PseudoLikelihood::value_and_gradient(std::span<const double> weigh
   return value;
 }
 
+inline double PseudoLikelihood::evaluate_narrow_variables(std::span<const double> weights,
+                                                          const Execution& execution) {
+  std::vector<double> values(narrow_only_.size(), 0.0);
+  parallel_for(narrow_tasks_.size(), execution, [&](std::size_t task) {
+    for (std::size_t i = narrow_tasks_[task].first; i < narrow_tasks_[task].last; ++i)
+      values[i] = evaluate_narrow(narrow_only_[i], weights);
+  });
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+inline void PseudoLikelihood::fill_narrow_slots(Variable v, std::span<const double> weights) {
+  const std::size_t first = slots_.narrow(v);
+  slots_.spread(weights, u_, first, first + narrow_[v].n_contexts() * width_[v]);
+}
+
 // Margins, log-likelihood and slot derivatives of a variable without wide contexts.
-inline double PseudoLikelihood::evaluate_narrow(Variable v) {
+inline double PseudoLikelihood::evaluate_narrow(Variable v, std::span<const double> weights) {
   const std::size_t width = width_[v];
   const NarrowIndex& index = narrow_[v];
+  fill_narrow_slots(v, weights);
   const std::size_t n = index.n_patterns();
   const std::span<const double> bias(u_.data() + slots_.bias(v), width);
   const std::span<const double> u(u_.data() + slots_.narrow(v), index.n_contexts() * width);
@@ -321,8 +352,8 @@ inline double PseudoLikelihood::evaluate_narrow(Variable v) {
   index.margins(u, width, margins, scratch.table);
 
   double* bias_gradient = du_.data() + slots_.bias(v);
-  const double value = index.with_value_weights([&](auto weights) {
-    const auto* counts = weights.data();
+  const double value = index.with_value_weights([&](auto value_weights) {
+    const auto* counts = value_weights.data();
     if (width == 1) {
       for (std::size_t p = 0; p < n; ++p) margins[p] += bias[0];
       const double sum = logistic_counts(simd_, margins.first(n), counts + n, counts);
@@ -344,9 +375,10 @@ inline double PseudoLikelihood::evaluate_narrow(Variable v) {
   return value;
 }
 
-inline void PseudoLikelihood::expand_narrow_margins(Variable v) {
+inline void PseudoLikelihood::expand_narrow_margins(Variable v, std::span<const double> weights) {
   const std::size_t width = width_[v];
   const NarrowIndex& index = narrow_[v];
+  fill_narrow_slots(v, weights);
   Scratch scratch = take_scratch();
   scratch.margins.resize(index.n_patterns() * width);
   index.margins({u_.data() + slots_.narrow(v), index.n_contexts() * width}, width, scratch.margins,
@@ -375,7 +407,7 @@ inline void PseudoLikelihood::collect_narrow_gradient(Variable v) {
 // One tile over one block of rows.
 inline double PseudoLikelihood::evaluate_tile(std::size_t t, std::size_t block) {
   const Tile& tile = tiles_[t];
-  const RowBlock rows = row_blocks_[block];
+  const Range rows = row_blocks_[block];
   const std::size_t task = t * row_blocks_.size() + block;
   const std::size_t n = rows.last - rows.first;
   Scratch scratch = take_scratch();
@@ -393,8 +425,7 @@ inline double PseudoLikelihood::evaluate_tile(std::size_t t, std::size_t block) 
 }
 
 // Biases, plus what narrow indexes have to say.
-inline void PseudoLikelihood::start_margins(const Tile& tile, RowBlock rows,
-                                            double* margins) const {
+inline void PseudoLikelihood::start_margins(const Tile& tile, Range rows, double* margins) const {
   double bias[kLanes] = {};
   for (const auto [v, lane] : tile.columns)
     std::copy_n(u_.data() + slots_.bias(v), width_[v], bias + lane);
@@ -408,7 +439,7 @@ inline void PseudoLikelihood::start_margins(const Tile& tile, RowBlock rows,
 }
 
 // Margins become derivatives; returns the log-likelihood.
-inline double PseudoLikelihood::observe(const Tile& tile, RowBlock rows, double* margins) const {
+inline double PseudoLikelihood::observe(const Tile& tile, Range rows, double* margins) const {
   const std::size_t n = rows.last - rows.first;
   double value = 0;
   std::vector<double>
@@ -431,7 +462,7 @@ inline double PseudoLikelihood::observe(const Tile& tile, RowBlock rows, double*
   return value;
 }
 
-inline void PseudoLikelihood::finish_margins(const Tile& tile, RowBlock rows, const double* margins,
+inline void PseudoLikelihood::finish_margins(const Tile& tile, Range rows, const double* margins,
                                              std::span<double> bias_gradient) {
   std::ranges::fill(bias_gradient, 0.0);
   for (std::size_t r = 0; r < rows.last - rows.first; ++r)

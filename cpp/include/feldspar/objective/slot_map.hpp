@@ -35,14 +35,20 @@ class SlotMap {
   std::size_t bias(Variable v) const noexcept { return bias_[v]; }
   std::size_t tile(std::size_t t) const noexcept { return wide_ + t * n_wide_ * kLanes; }
   std::size_t narrow(Variable v) const noexcept { return narrow_[v]; }
+  // Where the narrow contexts of all variables begin.
+  std::size_t first_narrow() const noexcept { return narrow_.empty() ? n_slots_ : narrow_[0]; }
 
   // The contexts that variable v keeps in its narrow index, ascending.
   std::span<const ContextId> narrow_contexts(Variable v) const noexcept { return contexts_[v]; }
 
-  // u := what the weights put into the slots.
+  // u := what the weights put into the slots; all of them, or those from `first` to `last`.
   void spread(std::span<const double> weights, std::span<double> u,
               const Execution& execution = {}) const {
     by_slot_.sum(weights, u, execution);
+  }
+  void spread(std::span<const double> weights, std::span<double> u, std::size_t first,
+              std::size_t last) const noexcept {
+    by_slot_.sum_rows(weights, u, first, last);
   }
 
   // gradient := the transpose, of what the slots have.
@@ -64,17 +70,21 @@ class SlotMap {
              const Execution& execution) const {
       constexpr std::size_t kRows = 8192;  // a task's share; fewer are not worth a thread
       parallel_for((out.size() + kRows - 1) / kRows, execution, [&](std::size_t task) {
-        const std::size_t last = std::min(out.size(), (task + 1) * kRows);
-        for (std::size_t row = task * kRows; row < last; ++row) {
-          double sum = 0;
-          for (std::size_t t = begin[row]; t < begin[row + 1]; ++t) {
-            // The sign goes in by its bit: a branch would be a guess.
-            const auto bits = std::bit_cast<std::uint64_t>(source[terms[t] >> 1]);
-            sum += std::bit_cast<double>(bits ^ (static_cast<std::uint64_t>(terms[t]) << 63));
-          }
-          out[row] = sum;
-        }
+        sum_rows(source, out, task * kRows, std::min(out.size(), (task + 1) * kRows));
       });
+    }
+
+    void sum_rows(std::span<const double> source, std::span<double> out, std::size_t first,
+                  std::size_t last) const noexcept {
+      for (std::size_t row = first; row < last; ++row) {
+        double sum = 0;
+        for (std::size_t t = begin[row]; t < begin[row + 1]; ++t) {
+          // The sign goes in by its bit: a branch would be a guess.
+          const auto bits = std::bit_cast<std::uint64_t>(source[terms[t] >> 1]);
+          sum += std::bit_cast<double>(bits ^ (static_cast<std::uint64_t>(terms[t]) << 63));
+        }
+        out[row] = sum;
+      }
     }
 
     SignedSums transposed(std::size_t n_columns) const {
