@@ -6,10 +6,9 @@ number or a name of the example that was left in by mistake: it makes networks l
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from feldspar._caution import warn_user
 from feldspar.schema import listing
 from feldspar.table import Table
 
@@ -17,17 +16,16 @@ from feldspar.table import Table
 _FEWEST = 100
 
 
-def warn_of_identifiers(table: Table, *, stacklevel: int) -> None:
+def warn_of_identifiers(table: Table) -> None:
     """Warn of columns no two rows of which have the same value."""
     found = [name for v, name in enumerate(table.schema.names) if _is_identifier(table, v)]
     if not found:
         return
     column = "column" if len(found) == 1 else "columns"
-    warnings.warn(
+    warn_user(
         f"{column} {listing([repr(name) for name in found])}: every row has a value of its own, "
         "which says nothing about other rows; leave identifiers out, and cut numbers into "
         "intervals with feldspar.discretize",
-        stacklevel=stacklevel + 1,
     )
 
 

@@ -121,7 +121,7 @@ class FeatureSet(Sequence[Feature]):
         shortest = core_int("supported_from", supported_from)
         support = core_float("min_support", min_support)
         table = Table.of(X)
-        warn_of_identifiers(table, stacklevel=2)
+        warn_of_identifiers(table)
         core = _core.FeatureSet.conjunctions(core_dataset(table), longest, support, shortest)
         return cls._of_core(table.schema, core)
 

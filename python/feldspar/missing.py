@@ -11,12 +11,11 @@ Structure learners compare all variables with all others, and use complete rows.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
+from feldspar._caution import warn_user
 from feldspar._random import RandomState, generator
 from feldspar.features import FeatureSet, core_dataset
 from feldspar.schema import listing
@@ -25,6 +24,7 @@ from feldspar.table import Table
 __all__ = [
     "MissingValuesWarning",
     "complete_rows",
+    "complete_validation_rows",
     "counted_rows",
     "gaps",
     "hold_out",
@@ -70,6 +70,19 @@ def complete_rows(table: Table, name: str = "X", wanted: str = "to learn from") 
             f"rows {wanted}: leave columns with many gaps out"
         )
     return table[complete]
+
+
+def complete_validation_rows(valid: Table) -> Table:
+    """Return the rows to choose by, and tell of those that are left out."""
+    valid = counted_rows(valid)
+    complete = complete_rows(valid, "the validation data", "to choose by")
+    if complete is not valid:
+        warn_user(
+            f"X_valid has {gaps(valid)}; the {len(complete)} of {len(valid)} rows that are "
+            "complete are chosen by",
+            MissingValuesWarning,
+        )
+    return complete
 
 
 def hold_out(
@@ -119,11 +132,10 @@ def pseudo_likelihood(
             "features with on any row; expected more complete rows, or other features"
         )
     if warn:
-        warnings.warn(
+        warn_user(
             f"X has {gaps(table)}; {int(known.sum())} of {known.size} conditionals are known and "
             "used",
             MissingValuesWarning,
-            stacklevel=3,
         )
     filled = Table._of_parts(np.maximum(table.codes, 0), table.schema, table._weights)
     data: dict[bytes, _core.Dataset | None] = {}

@@ -6,7 +6,6 @@ scikit-learn takes longer to import than the rest of the package.
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self, TypeAlias
@@ -17,6 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from feldspar._arrays import Codes
+from feldspar._caution import warn_user
 from feldspar._columns import Columns, columns_from
 from feldspar._cuts import STRATEGIES, Floats, interval_labels, interval_of, threshold_cut
 from feldspar._frames import is_frame
@@ -129,11 +129,9 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             raise ValueError(f"column {name!r}: all values are missing; drop the column")
         cuts = self._find_cuts(values)
         if len(cuts) == 0:
-            warnings.warn(
+            warn_user(
                 f"column {name!r} is constant ({values[0]:g}) in the training data and gets a "
                 "single value; drop it, since nothing can be learned from it",
-                UserWarning,
-                stacklevel=2,
             )
         return cuts
 

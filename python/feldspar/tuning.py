@@ -12,7 +12,7 @@ import numpy.typing as npt
 from feldspar._random import RandomState
 from feldspar.conditionals import check_weight_left
 from feldspar.features import Conjunction, FeatureSet
-from feldspar.missing import complete_rows, hold_out
+from feldspar.missing import complete_validation_rows, hold_out
 from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
@@ -128,7 +128,7 @@ def tune_weights(
         valid, train = hold_out(train, _HELD_OUT, random_state)
     if valid is not None:
         check_weight_left("the validation data", valid)
-        valid = complete_rows(valid, "the validation data")
+        valid = complete_validation_rows(valid)
     path = learn_weight_path(
         feature_set,
         train,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
+from feldspar._caution import warn_user
 from feldspar._jobs import resolve_jobs
 from feldspar._progress import progress_bar
 from feldspar._random import RandomState, core_seed
@@ -568,7 +568,7 @@ def network_of_fit(
 
 
 def warn_unless_converged(networks: Iterable[MarkovNetwork]) -> None:
-    """Warn at the line that called the function that calls this one."""
+    """Warn of weights that are not the best there are."""
     for network in networks:
         report = network.training_
         if report is None or report.converged:
@@ -584,4 +584,4 @@ def warn_unless_converged(networks: Iterable[MarkovNetwork]) -> None:
                 f" Gradient norm {report.gradient_norm:.2g} per example; more iterations, a prior "
                 "or a larger tolerance may help."
             )
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warn_user(message, ConvergenceWarning)

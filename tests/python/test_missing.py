@@ -157,15 +157,28 @@ def test_validation_rows_with_gaps() -> None:
     valid = fs.datasets.make_survey(100, missing=0.05, random_state=1)
     complete = valid[~(valid.to_numpy() < 0).any(axis=1)]
     learner = fs.L1Neighborhood(C=0.1, rule="and", prior_sd=[1.0, 0.1], n_jobs=1)
-    score = learner.fit(train, X_valid=valid).score(complete)
+    told = rf"X_valid has missing values in 9 columns: .*; the {len(complete)} of 100 rows that are"
+    with pytest.warns(fs.MissingValuesWarning, match=told):
+        score = learner.fit(train, X_valid=valid).score(complete)
     best = max(row["valid_pll"] for row in learner.trials_ if "prior_sd" in row)
     assert score == pytest.approx(best, rel=1e-12)
-    tuned = fs.tune_weights(
-        learner.network_.features, train, X_valid=valid, prior_sd=[1.0, 0.1], n_jobs=1
-    )
+    with pytest.warns(fs.MissingValuesWarning, match=told):
+        tuned = fs.tune_weights(
+            learner.network_.features, train, X_valid=valid, prior_sd=[1.0, 0.1], n_jobs=1
+        )
     assert tuned.trials[tuned.best].valid_pll == pytest.approx(tuned.network.score(complete))
     with pytest.raises(ValueError, match="the validation data: none of the 3 rows is complete"):
         learner.fit(train, X_valid=np.full((3, 9), -1))
+
+
+def test_validation_rows_with_gaps_that_do_not_count_are_not_told_of() -> None:
+    train = fs.datasets.make_survey(300, random_state=0)
+    valid = fs.datasets.make_survey(100, missing=0.05, random_state=1)
+    counts = ~(valid.to_numpy() < 0).any(axis=1)
+    valid = fs.Table(valid.to_numpy(), valid.schema, sample_weight=counts)
+    learner = fs.L1Neighborhood(C=0.1, rule="and", prior_sd=[1.0, 0.1], n_jobs=1)
+    learner.fit(train, X_valid=valid)  # a warning would be an error
+    assert learner.valid_pll_ == pytest.approx(learner.score(valid[counts]))
 
 
 @pytest.mark.parametrize("objective", ["pll", "likelihood"])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from feldspar import _core
+from feldspar._caution import warn_user
 from feldspar._random import RandomState, core_seed
 from feldspar.evidence import Evidence
 from feldspar.features import core_float, core_int
@@ -145,9 +145,8 @@ def _largest(errors: Floats, probabilities: Floats) -> float | None:
 
 def _warn_of_rest(status: Status, n_left: int, n_rows: int, where: str) -> None:
     why = "the time limit is over" if status == "time_limit" else "interrupted"
-    warnings.warn(
+    warn_user(
         f"{why}: {n_left} of {n_rows} rows are not finished; see diagnostics.per_row[{where!r}]",
-        stacklevel=6,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from feldspar import _core
+from feldspar._caution import warn_user
 from feldspar._random import RandomState, core_seed
 from feldspar.evidence import Evidence
 from feldspar.features import core_float, core_int
@@ -99,10 +100,9 @@ def _annealed(
     if math.isnan(forward.log_partition):
         raise TimeoutError(_TOO_SHORT.format(running.max_seconds))
     if found.status != "finished":
-        warnings.warn(
+        warn_user(
             f"the time limit is over: {forward.n_chains} of {options.n_chains} chains forward and "
             f"{reverse.n_chains} in reverse are finished",
-            stacklevel=4,
         )
     return LogPartition(
         forward.log_partition,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
+from feldspar._caution import warn_user
 from feldspar._jobs import resolve_jobs
 from feldspar._random import RandomState, core_seed
 from feldspar.evidence import Evidence
@@ -108,10 +108,9 @@ def most_probable(
     found = ask(_core.most_probable, network, known, options, running, "most probable")
     is_done = np.array([status != "not_done" for status in found.statuses])
     if not is_done.all():
-        warnings.warn(
+        warn_user(
             f"the time limit is over: {int((~is_done).sum())} of {len(is_done)} rows are not done; "
             "see is_done",
-            stacklevel=3,
         )
     states = Table._of_parts(found.states, network.schema, None)
     log_potentials = found.log_potentials

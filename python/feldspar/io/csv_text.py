@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import warnings
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from feldspar._caution import warn_user
 from feldspar.io.files import Source, open_text, source_name
 from feldspar.schema import Label, Labels, Schema, listing, spellings
 from feldspar.table import Table
@@ -287,10 +287,9 @@ def _warn_of_names(cells: _Cells, missing: Collection[str]) -> None:
         why = f"{len(unlike)} of its {len(first)} values occur nowhere else in their columns"
     else:
         return
-    warnings.warn(
+    warn_user(
         f"{cells.file}: line {cells.lines[0]} was read as an example, not as a header, but {why}; "
         "header=True or header=False (of a command: --header, --no-header) says what it is",
-        stacklevel=5,  # the caller of read_table
     )
 
 

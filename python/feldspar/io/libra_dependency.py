@@ -92,7 +92,7 @@ def read_libra_dependency(path: Target) -> DependencyModel:
         if v not in factors:
             raise ModelFileError(f"{name}: expected a block for each variable, v{v} has none")
     # The caller of this function's caller is who called with the file's name.
-    warn_of_hard_weights(_weights(file), name=name, stacklevel=3)
+    warn_of_hard_weights(_weights(file), name=name)
     trees, terms = FlatTrees(), FlatTerms(schema)
     for v in range(len(schema)):
         _append_conditional(v, factors[v], file.cardinalities, trees, terms)

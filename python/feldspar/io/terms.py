@@ -8,9 +8,10 @@ a very strong one, `HARD_WEIGHT`.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
+
+from feldspar._caution import warn_user
 
 Test: TypeAlias = tuple[int, int | frozenset[int]]
 """A variable and the value, or the set of values, that it may have."""
@@ -41,12 +42,11 @@ def soften_terms(terms: Sequence[Term], *, name: str) -> list[Term]:
     list of (conjunction, weight)
         The same terms in the same order, all weights finite.
     """
-    # The caller's caller is the function that the user called with the file's name.
-    warn_of_hard_weights([weight for _, weight in terms], name=name, stacklevel=4)
+    warn_of_hard_weights([weight for _, weight in terms], name=name)
     return [(tests, finite_weight(weight)) for tests, weight in terms]
 
 
-def warn_of_hard_weights(weights: Iterable[float], *, name: str, stacklevel: int) -> None:
+def warn_of_hard_weights(weights: Iterable[float], *, name: str) -> None:
     """Warn once if some weights are infinite."""
     n_hard = sum(math.isinf(weight) for weight in weights)
     if n_hard:
@@ -54,7 +54,7 @@ def warn_of_hard_weights(weights: Iterable[float], *, name: str, stacklevel: int
             f"{name}: {n_hard} infinite log-potential(s) replaced by +-{HARD_WEIGHT:g}, "
             "since the weights of a network are finite"
         )
-        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+        warn_user(message)
 
 
 def finite_weight(weight: float) -> float:

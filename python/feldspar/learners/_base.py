@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
@@ -16,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from feldspar import _frames
+from feldspar._caution import warn_user
 from feldspar._random import RandomState
 from feldspar.features import core_float
 from feldspar.learners._clock import Clock
@@ -146,7 +146,7 @@ class MarkovLearner(DiscreteEstimator):
         except KeyboardInterrupt:
             if self.on_interrupt == "raise" or search.network is None:
                 raise
-            warnings.warn("interrupted; the best network so far is kept", stacklevel=2)
+            warn_user("interrupted; the best network so far is kept")
         assert search.network is not None  # a search that ends has tried something
         self.network_ = search.network
         self.best_params_ = search.params
@@ -158,10 +158,9 @@ class MarkovLearner(DiscreteEstimator):
         self._remember_columns(X, data.train.schema)
         self.network_.metadata["learner"] = {"name": type(self).__name__, **search.params}
         if clock.is_over:
-            warnings.warn(
+            warn_user(
                 f"the time_limit of {self.time_limit:g} s is over; the best network so far is kept",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         else:
             warn_unless_converged([self.network_])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,13 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar import _core
+from feldspar._caution import warn_user
 from feldspar._identifiers import warn_of_identifiers
 from feldspar._random import RandomState
 from feldspar.conditionals import check_weight_left
 from feldspar.features import FeatureSet, core_dataset, core_float
 from feldspar.learners._clock import Clock
 from feldspar.learners._race import STEPS, Contender, are_beaten, leader, sort_out
-from feldspar.missing import MissingValuesWarning, complete_rows, counted_rows, gaps, hold_out
+from feldspar.missing import (
+    MissingValuesWarning,
+    complete_rows,
+    complete_validation_rows,
+    counted_rows,
+    gaps,
+    hold_out,
+)
 from feldspar.network import MarkovNetwork
 from feldspar.table import Table
 from feldspar.tuning import validation_table
@@ -76,7 +83,7 @@ class TrainingData:
         ``weights_from_all`` is only told: whether the learner will ask for `for_weights`.
         """
         table = Table.of(X, sample_weight=sample_weight)
-        warn_of_identifiers(table, stacklevel=3)
+        warn_of_identifiers(table)
         train = counted_rows(table)
         valid = None if X_valid is None else validation_table(X_valid, train.schema)
         held_out = ""
@@ -91,7 +98,7 @@ class TrainingData:
             held_out = f" ({len(valid)} complete rows are held out to choose by)"
         if valid is not None:
             check_weight_left("the validation data", valid)
-            valid = complete_rows(valid, "the validation data")
+            valid = complete_validation_rows(valid)
         valid_dataset = None if valid is None else core_dataset(valid)
         complete = complete_rows(train)
         if complete is train:
@@ -103,10 +110,9 @@ class TrainingData:
                 f"structure is learned from {rows}, weights also from the others where all they "
                 "need is known"
             )
-        warnings.warn(
+        warn_user(
             f"X has {gaps(train)}; {used}{held_out}",
             MissingValuesWarning,
-            stacklevel=3,
         )
         return cls(complete, valid, core_dataset(complete), valid_dataset, train)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -12,6 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from sklearn.exceptions import ConvergenceWarning
 
 from feldspar import _core
+from feldspar._caution import warn_user
 from feldspar._jobs import resolve_jobs
 from feldspar._progress import progress_bar
 from feldspar._random import RandomState
@@ -229,11 +229,10 @@ class Grafting(MarkovLearner):
                 if search.network is not before:
                     self._keep(fit)
         if self.stop_ == "inference":
-            warnings.warn(
+            warn_user(
                 f"no more features could be introduced: {self._message}; expected a larger "
                 "penalty, another inference or more table entries",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         if any(fit.stop == "interrupted" for _, fit in fits):
             raise KeyboardInterrupt

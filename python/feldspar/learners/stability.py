@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from feldspar._caution import warn_user
 from feldspar._progress import progress_bar
 from feldspar._random import RandomState, generator
 from feldspar.features import core_int
@@ -133,10 +134,9 @@ def stability_selection(
     random = generator(random_state)
     found = np.zeros((len(table.schema), len(table.schema)))
     if table.has_missing:
-        warnings.warn(
+        warn_user(
             f"X has {gaps(table)}; rows with gaps are learned from in part",
             MissingValuesWarning,
-            stacklevel=2,
         )
     with progress_bar("stability", shown=verbose) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingValuesWarning)  # once for all is enough
