@@ -131,7 +131,7 @@ inline FlatLists transpose(const FlatLists& lists, std::size_t n_ids) {
 }
 
 // The lists chosen, one after another.
-inline FlatLists select(const FlatLists& lists, std::span<const std::uint32_t> chosen) {
+inline FlatLists chosen_lists(const FlatLists& lists, std::span<const std::uint32_t> chosen) {
   FlatLists selected{{0}, {}};
   selected.begin.reserve(chosen.size() + 1);
   for (const std::uint32_t i : chosen)
@@ -220,7 +220,7 @@ inline void NarrowIndex::merge_rows(const PatternTable& patterns, const Dataset&
   detail::number_by_length(by_row, distinct);  // then by_pattern_ needs no order of its own
   n_patterns_ = distinct.first.size();
 
-  const detail::FlatLists by_pattern = detail::select(by_row, distinct.first);
+  const detail::FlatLists by_pattern = detail::chosen_lists(by_row, distinct.first);
   const detail::FlatLists by_entry = detail::transpose(by_pattern, patterns.n_entries());
   by_pattern_ = make_lists(by_pattern.begin, by_pattern.ids, patterns.n_entries());
   by_entry_ = make_lists(by_entry.begin, by_entry.ids, n_patterns_);
