@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <feldspar/base/execution.hpp>

@@ -1,7 +1,6 @@
 // The names of our index types. A bare `int` says nothing; these say what is counted.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace feldspar {

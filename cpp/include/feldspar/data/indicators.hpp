@@ -5,6 +5,7 @@
 // Cost: one pass over the packed data for each column; memory of n_rows bits a column.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <feldspar/base/bits.hpp>

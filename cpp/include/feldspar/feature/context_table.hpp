@@ -9,6 +9,7 @@
 // Cost: O(tests) expected. A context is stored as "feature j without its test i", eight bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -4,6 +4,7 @@
 // values[value_begin[t]] ... values[value_begin[t + 1]].
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>

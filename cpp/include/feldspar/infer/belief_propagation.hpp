@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/stop_sign.hpp>

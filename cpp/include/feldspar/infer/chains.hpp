@@ -3,7 +3,6 @@
 // counts of its counted parts. A change of a variable updates what depends on it and no more.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>

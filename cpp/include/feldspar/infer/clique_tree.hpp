@@ -17,9 +17,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <utility>

@@ -11,10 +11,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
-#include <utility>
 #include <variant>
 #include <vector>
 

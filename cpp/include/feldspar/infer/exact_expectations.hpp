@@ -3,6 +3,7 @@
 // Cost: O(table entries) a call and the boxes of the features, each read and written once.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string_view>

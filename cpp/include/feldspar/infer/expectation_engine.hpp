@@ -5,8 +5,6 @@
 // decided at run time and a call is a whole inference, hence virtual functions.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <span>
 #include <string_view>

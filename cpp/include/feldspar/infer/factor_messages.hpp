@@ -18,7 +18,6 @@
 #include <cstring>
 #include <limits>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <feldspar/base/numeric.hpp>

@@ -14,7 +14,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <feldspar/base/error.hpp>

@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include <feldspar/base/error.hpp>

@@ -13,8 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include <feldspar/base/error.hpp>

@@ -1,6 +1,7 @@
 // Examples as features: the conjunction of what is seen on a row.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include <feldspar/base/types.hpp>

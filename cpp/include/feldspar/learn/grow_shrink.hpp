@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <span>
 #include <utility>
 #include <vector>
 

@@ -36,6 +36,8 @@
 #include <utility>
 #include <vector>
 
+#include <Eigen/Core>
+
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/parallel.hpp>

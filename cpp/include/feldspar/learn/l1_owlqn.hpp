@@ -4,6 +4,7 @@
 // Cost: per iteration one product with all columns and one with their transpose.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <numeric>

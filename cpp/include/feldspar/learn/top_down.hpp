@@ -17,7 +17,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <cstddef>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>

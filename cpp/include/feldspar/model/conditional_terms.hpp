@@ -9,8 +9,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <feldspar/base/types.hpp>

@@ -6,6 +6,7 @@
 // terms begin[i] ... begin[i + 1]: conjunctions with weights. Together they name each variable once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>

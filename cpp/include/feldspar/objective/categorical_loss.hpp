@@ -14,7 +14,6 @@
 // instruction set.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <span>

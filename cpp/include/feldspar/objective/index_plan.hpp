@@ -10,8 +10,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <unordered_set>
 #include <vector>
 

@@ -20,8 +20,10 @@
 // Cost: O(active (row, context) pairs).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <feldspar/base/bits.hpp>

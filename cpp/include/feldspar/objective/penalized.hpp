@@ -11,8 +11,8 @@
 // Fulfils GapBoundingObjective.
 #pragma once
 
+#include <cstddef>
 #include <limits>
-#include <utility>
 
 #include <Eigen/Core>
 

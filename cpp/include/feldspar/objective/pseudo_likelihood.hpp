@@ -14,12 +14,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <feldspar/base/error.hpp>

@@ -1,0 +1,89 @@
+"""Every header includes what it uses of the standard library and Eigen, and nothing else of it.
+
+The compiler sees that headers of ours include each other as they should
+(``feldspar_headers_alone``); there the standard library and Eigen come precompiled, with everything
+in them, so that what a header uses of them is looked up here.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2] / "cpp" / "include"
+HEADERS = sorted(ROOT.rglob("*.hpp"))
+
+# What the code base uses of each standard header. A new name is added where cppreference has it.
+NAMES = {
+    "algorithm": """adjacent_find all_of any_of binary_search clamp copy copy_n count equal fill
+        fill_n find find_if is_sorted lower_bound max max_element merge min minmax mismatch none_of
+        nth_element partial_sort replace set_intersection sort stable_sort transform unique""",
+    "array": "array",
+    "atomic": "atomic memory_order_acquire memory_order_relaxed memory_order_release",
+    "bit": "bit_cast bit_ceil bit_width countr_zero endian popcount rotl",
+    "charconv": "from_chars",
+    "chrono": "chrono",
+    "cmath": """abs ceil copysign exp expm1 floor frexp ilogb isfinite isinf isnan ldexp lgamma log
+        log10 log1p nearbyint pow sqrt tanh""",
+    "concepts": "convertible_to same_as unsigned_integral",
+    "condition_variable": "condition_variable",
+    "cstddef": "ptrdiff_t size_t",
+    "cstdint": "int32_t int64_t uint16_t uint32_t uint64_t uint8_t",
+    "cstdlib": "getenv",
+    "cstring": "memcpy",
+    "exception": "current_exception exception_ptr rethrow_exception",
+    "functional": "function greater",
+    "iterator": "back_inserter",
+    "limits": "numeric_limits",
+    "locale": "locale",
+    "map": "map",
+    "memory": "make_shared make_unique shared_ptr unique_ptr",
+    "mutex": "call_once lock_guard mutex once_flag unique_lock",
+    "numeric": "accumulate iota partial_sum",
+    "optional": "nullopt optional",
+    "ranges": "views",
+    "set": "set",
+    "span": "span",
+    "sstream": "istringstream ostringstream",
+    "stdexcept": "invalid_argument runtime_error",
+    "string": "string",
+    "string_view": "string_view",
+    "system_error": "errc system_error",
+    "thread": "this_thread thread",
+    "unordered_map": "unordered_map unordered_multimap",
+    "unordered_set": "unordered_set",
+    "utility": "exchange move pair swap",
+    "variant": "get_if variant visit",
+    "vector": "vector",
+}
+# In every header that has something to do with them.
+ANYWHERE = {"erase", "erase_if", "get", "ranges"}
+
+HOME = {name: header for header, names in NAMES.items() for name in names.split()}
+
+
+def code_of(path: Path) -> str:
+    """Return a header without comments and texts."""
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(r'"(?:\\.|[^"\\])*"', '""', code)
+
+
+def used(code: str) -> set[str]:
+    """Return the standard names in it; of ``std::ranges`` what follows."""
+    return set(re.findall(r"\bstd::(?:ranges::)?(\w+)", code))
+
+
+@pytest.mark.parametrize("path", HEADERS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_standard_headers(path: Path) -> None:
+    code = code_of(path)
+    names = used(code)
+    unknown = sorted(names - HOME.keys() - ANYWHERE)
+    assert not unknown, f"not in NAMES: {unknown}"
+    included = set(re.findall(r"#include <([a-z_]+)>", code))
+    needed = {HOME[name] for name in names - ANYWHERE}
+    assert not needed - included, f"does not include {sorted(needed - included)}"
+    idle = (included & NAMES.keys()) - needed
+    assert not idle, f"includes {sorted(idle)} and uses nothing of it"
+    assert ("Eigen::" in code) == ("#include <Eigen/" in code)
