@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import narwhals
@@ -32,6 +32,15 @@ def as_frame(X: object) -> Frame | None:
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame; expected data: pass X.collect()")
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def series_as_evidence(X: object) -> Mapping[Any, Any] | npt.NDArray[Any] | None:
+    """Return a series by its index where it has one, else its values; ``None``: no series."""
+    native: Any = X
+    series = nw.from_native(native, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series):
+        return None
+    return dict(native.items()) if hasattr(native, "index") else series.to_numpy()
 
 
 def is_frame(X: object) -> bool:
@@ -231,9 +240,12 @@ def _sorted_labels(name: str, values: Sequence[Label | None]) -> Labels:
     kinds = {type(value) for value in values if value is not None}
     if not kinds <= {bool} and not kinds <= {int} and not kinds <= {str}:
         got = listing(sorted(kind.__name__ for kind in kinds))
+        advice = ""
+        if float in kinds and kinds <= {float, int}:
+            advice = "; make it a column of numbers, as astype(float) does in pandas"
         raise TypeError(
             f"column {name!r} mixes or holds values of type {got}; "
-            "expected only truth values, only integers or only text"
+            "expected only truth values, only integers or only text" + advice
         )
     distinct: set[Any] = {value for value in values if value is not None}
     return (False, True) if kinds == {bool} else tuple(sorted(distinct))

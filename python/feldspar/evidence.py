@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from feldspar._frames import series_as_evidence
 from feldspar.schema import Label, Schema, listing
 from feldspar.table import Table
 
@@ -47,7 +48,8 @@ class Evidence:
         schema : Schema
         evidence : mapping, row, table, frame or array, optional
             A mapping from variables, by name or index, to values, by label or code; a mapping from
-            values to likelihoods, or an array with a likelihood for each value, is soft evidence.
+            values to likelihoods (or a pandas series with values as its index), or an array with a
+            likelihood for each value, is soft evidence.
             A row has a code for every variable, or -1, ``None`` or NaN for unknown; only text,
             which cannot be a code, is a label there. Tables, frames and 2-D arrays are many rows
             (see :func:`partial_rows`). ``None``: nothing is known.
@@ -87,6 +89,9 @@ class Evidence:
             seen.add(v)
             if _is_missing(observation):
                 continue
+            series = series_as_evidence(observation)
+            if series is not None:
+                observation = series
             if isinstance(observation, Mapping | list | tuple | np.ndarray):
                 if soft is None:
                     soft = np.zeros((1, sum(schema.cardinalities)))

@@ -1,12 +1,14 @@
 """Every method of inference against enumeration, evidence in all its forms, and bad questions."""
 
 import itertools
+import math
 import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import feldspar as fs
@@ -66,6 +68,14 @@ def _check(found: fs.Marginals, expected: list[np.ndarray[Any, Any]], tolerance:
         np.testing.assert_allclose(found[name], distribution, atol=tolerance)
 
 
+@pytest.mark.parametrize("limit", [math.nan, 0, -1])
+def test_tables_of_no_size_are_refused(limit: float) -> None:
+    network = _network()
+    for ask in (network.marginals, network.most_probable, network.log_partition):
+        with pytest.raises(ValueError, match="max_table_entries must be at least 1, got"):
+            ask(max_table_entries=limit)
+
+
 @pytest.mark.parametrize("method", EXACT)
 @pytest.mark.parametrize("known", [{}, {0: 1}, {1: 2, 3: 0}, {0: 0, 1: 0, 2: 1, 3: 1}])
 def test_exact_methods_enumerate(method: Method, known: dict[int, int]) -> None:
@@ -109,7 +119,12 @@ def test_samplers_are_within_their_errors(method: Method) -> None:
 def test_soft_evidence(method: Method) -> None:
     network = _network(4, loops=False)
     options = {"random_state": 0, "n_samples": 4000} if method == "gibbs" else {}
-    for soft in ([0.9, 0.1, 0.5], {0: 0.9, 1: 0.1, 2: 0.5}):
+    for soft in (
+        [0.9, 0.1, 0.5],
+        {0: 0.9, 1: 0.1, 2: 0.5},
+        pd.Series([0.5, 0.9, 0.1], index=[2, 0, 1]),
+        pl.Series([0.9, 0.1, 0.5]),
+    ):
         found = network.marginals({"stage": soft, "cough": 1}, method, **options)
         expected = _by_enumeration(network, {3: 1}, {1: [0.9, 0.1, 0.5]})
         _check(found, expected, 0.03 if method == "gibbs" else 1e-8)

@@ -130,6 +130,11 @@ WRONG_DATA: dict[str, Wrong] = {
         TypeError,
         "column 'a' mixes or holds values of type int, str",
     ),
+    "a column of objects that are numbers": (
+        fit(pd.DataFrame({"a": np.array([1.5, 2.5, 1], dtype=object)})),
+        TypeError,
+        "only text; make it a column of numbers, as astype(float) does in pandas",
+    ),
     "a column of lists": (
         fit(pd.DataFrame({"a": [[1], [2]]})),
         TypeError,

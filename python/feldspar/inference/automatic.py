@@ -18,9 +18,8 @@ import numpy.typing as npt
 from feldspar import _core
 from feldspar._random import RandomState, core_seed
 from feldspar.evidence import Evidence
-from feldspar.features import core_float
 from feldspar.inference.answers import Floats
-from feldspar.inference.methods import Answer, bp, exact, gibbs
+from feldspar.inference.methods import Answer, bp, exact, gibbs, table_limit
 from feldspar.inference.running import Running
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def auto(
     random_state: RandomState = 0,
 ) -> Answer:
     """Answer with the method that suits the model and the evidence."""
-    limit = core_float("max_table_entries", max_table_entries)
+    limit = table_limit(max_table_entries)
     seed = core_seed(random_state)
     largest = _largest_tables(network, evidence, running, limit)
     if largest is None:

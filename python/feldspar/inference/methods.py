@@ -150,6 +150,14 @@ def _warn_of_rest(status: Status, n_left: int, n_rows: int, where: str) -> None:
     )
 
 
+def table_limit(max_table_entries: object) -> float:
+    """Return the parameter of that name; refuse what no table could meet."""
+    limit = core_float("max_table_entries", max_table_entries)
+    if not limit >= 1:
+        raise ValueError(f"max_table_entries must be at least 1, got {limit:g}")
+    return limit
+
+
 def exact(
     network: MarkovNetwork,
     evidence: Evidence,
@@ -159,7 +167,7 @@ def exact(
 ) -> Answer:
     """A junction tree."""
     options = _core.JunctionTreeOptions()
-    options.max_table_entries = core_float("max_table_entries", max_table_entries)
+    options.max_table_entries = table_limit(max_table_entries)
     options.max_seconds = running.seconds_left
     started = time.perf_counter()
     found = ask(_core.junction_tree_marginals, network, evidence, options, running, "exact")

@@ -11,8 +11,8 @@ from feldspar import _core
 from feldspar._caution import warn_user
 from feldspar._random import RandomState, core_seed
 from feldspar.evidence import Evidence
-from feldspar.features import core_float, core_int
-from feldspar.inference.methods import exact
+from feldspar.features import core_int
+from feldspar.inference.methods import exact, table_limit
 from feldspar.inference.running import Running
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def log_partition(
         raise ValueError(f"method: expected 'auto', 'exact' or 'ais', got {method!r}")
     nothing = Evidence.of(network.schema)
     running = Running.of(time_limit=time_limit, n_jobs=n_jobs)
-    entries = core_float("max_table_entries", max_table_entries)
+    entries = table_limit(max_table_entries)
     if method == "auto":
         cost = _core.elimination_costs(network._core, nothing.codes, entries, running.n_threads)[0]
         method = "exact" if cost.complete and cost.table_entries <= entries else "ais"

@@ -13,8 +13,9 @@ from feldspar._caution import warn_user
 from feldspar._jobs import resolve_jobs
 from feldspar._random import RandomState, core_seed
 from feldspar.evidence import Evidence
-from feldspar.features import core_float, core_int
+from feldspar.features import core_int
 from feldspar.inference.answers import Floats
+from feldspar.inference.methods import table_limit
 from feldspar.inference.running import Running, ask
 from feldspar.schema import listing
 from feldspar.table import Table
@@ -100,7 +101,7 @@ def most_probable(
     options = _core.MostProbableOptions()
     options.method = _STATE_METHODS[method]
     if max_table_entries is not None:
-        options.max_table_entries = core_float("max_table_entries", max_table_entries)
+        options.max_table_entries = table_limit(max_table_entries)
     options.n_starts = core_int("n_starts", n_starts)
     options.seed = core_seed(random_state)
     running = Running.of(time_limit=time_limit, n_jobs=n_jobs, verbose=verbose)
