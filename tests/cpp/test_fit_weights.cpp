@@ -260,7 +260,7 @@ TEST_CASE("weights are not learned with what was made for scoring") {
 
 TEST_CASE("L-BFGS remembers fewer pairs where they would fill the memory, never more than asked") {
   CHECK(detail::affordable_memory(20, 1000) == 20);
-  CHECK(detail::affordable_memory(20, 500'000) == 8);
+  CHECK(detail::affordable_memory(20, 500'000) == 16);
   CHECK(detail::affordable_memory(20, Eigen::Index{1} << 40) == 5);
   CHECK(detail::affordable_memory(3, Eigen::Index{1} << 40) == 3);
   CHECK(detail::affordable_memory(20, 0) == 20);

@@ -200,6 +200,13 @@ TEST_CASE("pairs without positive curvature are refused") {
   CHECK_FALSE(memory.push(s, 1e-170 * s));  // y'y underflows: gamma would be infinite
   CHECK(memory.empty());
   CHECK(memory.push(1e-200 * s, 1e-100 * s));  // units do not matter
+  VectorXd v{{2.0, 3.0}};
+  memory.multiply(v);
+  CHECK(v[0] == doctest::Approx(2e-100).epsilon(1e-6));
+  CHECK(v[1] == doctest::Approx(3e-100).epsilon(1e-6));
+  CHECK(memory.push(1e-320 * s, s));
+  memory.multiply(v);
+  CHECK(v.allFinite());
 }
 
 TEST_CASE("a cleared memory keeps the scale") {

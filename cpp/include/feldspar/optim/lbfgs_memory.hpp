@@ -13,7 +13,7 @@
 // it is made of, and how well it fits a Hessian that changes from step to step is not a question of
 // the eighth digit.
 //
-// Cost of a product: about 4 m n multiplications; storage 2 (m + 1) n floats. Not thread-safe.
+// Cost of a product: about 4 m n multiplications; storage 2 m n floats. Not thread-safe.
 //
 // Reference: Nocedal, Wright: Numerical Optimization (2006), algorithm 7.4.
 #pragma once
@@ -176,7 +176,7 @@ class LbfgsMemory {
       : dimension_(static_cast<std::size_t>(dimension)),
         capacity_(capacity),
         initial_(std::move(initial)),
-        pairs_(static_cast<std::size_t>(capacity) + 1),
+        pairs_(static_cast<std::size_t>(capacity)),
         steps_(dimension_ * pairs_.size()),
         changes_(dimension_ * pairs_.size()),
         older_step_newer_change_(pairs_.size() * pairs_.size()) {}
@@ -198,7 +198,7 @@ class LbfgsMemory {
     const double square = initial_.multiply ? weighted_square(change) : look.change_square;
     const double gamma = look.curvature / square;
     if (!std::isfinite(gamma)) return false;  // squares have over- or underflowed
-    newest_ = (newest_ + 1) % n_slots();      // held no pair in use: one slot is to spare
+    newest_ = (newest_ + 1) % capacity_;
     size_ = std::min(size_ + 1, capacity_);
     const std::size_t i = slot(0);
     pairs_[i] = {look.curvature, store(step, look.step_largest, step_of(i)),
@@ -308,9 +308,8 @@ class LbfgsMemory {
 
   // The slot of the pair stored `age` pushes before the newest.
   std::size_t slot(std::size_t age) const noexcept {
-    return static_cast<std::size_t>((newest_ - static_cast<int>(age) + n_slots()) % n_slots());
+    return static_cast<std::size_t>((newest_ - static_cast<int>(age) + capacity_) % capacity_);
   }
-  int n_slots() const noexcept { return capacity_ + 1; }
 
   float* step_of(std::size_t i) noexcept { return steps_.data() + i * dimension_; }
   const float* step_of(std::size_t i) const noexcept { return steps_.data() + i * dimension_; }
@@ -368,7 +367,9 @@ class LbfgsMemory {
   // unit.
   template <class Expression>
   static double store(const Eigen::MatrixBase<Expression>& v, double largest, float* to) {
-    const double unit = std::ldexp(1.0, std::ilogb(largest)), per_unit = 1 / unit;
+    constexpr int kLeastExponent = -1000;  // so that its inverse is finite
+    const double unit = std::ldexp(1.0, std::max(std::ilogb(largest), kLeastExponent));
+    const double per_unit = 1 / unit;
     for_blocks(v.size(), [&](Eigen::Index first, Eigen::Index n) {
       Block block(n);
       block = per_unit * v.segment(first, n);
