@@ -1,5 +1,6 @@
 // Weight learning from start to convergence, index included. Entries: numbers looked up in tables,
-// there and back, in all evaluations; bytes: eight for each.
+// there and back, in all evaluations (and products with the Hessian, where it is Newton's method that
+// learns); bytes: eight for each, or four in products.
 #include <feldspar/learn/fit_weights.hpp>
 
 #include "measure.hpp"
@@ -23,9 +24,10 @@ int main(int argc, char** argv) {
         const double entries = 2.0 * fit.run.evaluations *
                                static_cast<double>(index.n_narrow_lookups +
                                                    index.n_wide_lookups * index.n_tiles * kLanes);
-        report(name + ", " + kind + " (" + std::to_string(features.size()) + "), L-BFGS " +
-                   std::to_string(fit.run.iterations) + " iterations, " + std::to_string(threads) +
-                   " threads",
-               seconds, entries, entries * sizeof(double), bandwidth);
+        const bool newton = likelihood.has_cheap_products();
+        report(name + ", " + kind + " (" + std::to_string(features.size()) +
+                   (newton ? "), Newton " : "), L-BFGS ") + std::to_string(fit.run.iterations) +
+                   " iterations, " + std::to_string(threads) + " threads",
+               seconds, entries, entries * (newton ? sizeof(float) : sizeof(double)), bandwidth);
       }
 }

@@ -16,7 +16,7 @@ constexpr std::size_t kTableNumbers = 4096 * kLanes;  // of a full block: 512 Ki
 
 struct ReadKernel {
   FELDSPAR_ALWAYS_INLINE double operator()(const double* from, std::size_t n) const noexcept {
-    detail::LaneRow sums = detail::LaneRow::load(from);
+    auto sums = detail::LaneRow<double>::load(from);
     for (std::size_t i = kLanes; i < n; i += kLanes) sums.add(from + i);
     double lanes[kLanes];
     sums.store(lanes);
@@ -60,8 +60,10 @@ void measure_steps(const std::string& name, const Dataset& data, double bandwidt
   };
   const std::size_t entries = index.n_entries() * kLanes, lookups = index.n_lookups() * kLanes;
   const double* const_table = table.data();
+  const double* const_u = u.data() + slots.tile(0);
+  const double* const_margins = margins.data();
   show("tabulate patterns", time_blocks([&](const WideBlock* block) {
-         run_kernel<detail::TabulateKernel>(simd, block, u.data() + slots.tile(0), table.data());
+         run_kernel<detail::TabulateKernel>(simd, block, const_u, table.data());
        }),
        3 * entries);
   show("look up rows", time_blocks([&](const WideBlock* block) {
@@ -70,7 +72,7 @@ void measure_steps(const std::string& name, const Dataset& data, double bandwidt
        }),
        lookups);
   show("spread derivatives", time_blocks([&](const WideBlock* block) {
-         run_kernel<detail::SpreadKernel>(simd, block, margins.data(), std::size_t{0}, n_rows,
+         run_kernel<detail::SpreadKernel>(simd, block, const_margins, std::size_t{0}, n_rows,
                                           table.data());
        }),
        2 * lookups);
@@ -80,10 +82,10 @@ void measure_steps(const std::string& name, const Dataset& data, double bandwidt
        5 * entries);
   const std::size_t slots_of_tile = plan.wide_contexts.size() * kLanes;
   const auto tiles = static_cast<double>(plan.n_tiles);
-  show("weights to slots", time_call([&] { slots.spread(weights, u, execution); }) / tiles,
+  show("weights to slots", time_call([&] { slots.spread<double>(weights, u, execution); }) / tiles,
        2 * slots_of_tile);
-  show("slots to gradient", time_call([&] { slots.collect(du, weights, execution); }) / tiles,
-       slots_of_tile);
+  show("slots to gradient",
+       time_call([&] { slots.collect<double>(du, weights, execution); }) / tiles, slots_of_tile);
 }
 
 }  // namespace

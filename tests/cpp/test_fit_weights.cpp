@@ -246,6 +246,54 @@ TEST_CASE("a point is not evaluated twice") {
   CHECK(counting.calls == 6);
 }
 
+TEST_CASE("products with the Hessian by coordinates equal differences of gradients") {
+  using Likelihood = detail::LastEvaluation<PseudoLikelihood>;
+  static_assert(CurvedObjective<Penalized<Likelihood>>);
+  static_assert(!CurvedObjective<PenalizedPseudoLikelihood>);
+  const Problem problem = mixed_problem();
+  PseudoLikelihood likelihood(problem.features, problem.dataset(), kOneThread);
+  const auto n = static_cast<Eigen::Index>(problem.features.size());
+  for (const double precision : {0.0, 4.0}) {
+    for (const bool centred : {false, true}) {
+      CAPTURE(precision);
+      CAPTURE(centred);
+      Likelihood last(likelihood);
+      last.keep_curvature();
+      const Preconditioner coordinates(likelihood.geometry(), precision, centred);
+      Penalized<Likelihood> objective(last, precision, coordinates, kOneThread);
+      const std::vector<double> at = Dice(1).numbers(problem.features.size(), -1.0, 1.0);
+      const std::vector<double> along = Dice(2).numbers(problem.features.size(), -1.0, 1.0);
+      const Eigen::Map<const Eigen::VectorXd> z(at.data(), n), direction(along.data(), n);
+      Eigen::VectorXd ahead(n), behind(n), gradient(n), product(n);
+      objective.value_and_gradient(z + 1e-4 * direction, ahead);
+      objective.value_and_gradient(z - 1e-4 * direction, behind);
+      objective.value_and_gradient(z, gradient);
+      REQUIRE(objective.hessian_product(direction, product));
+      const Eigen::VectorXd expected = (ahead - behind) / 2e-4;
+      CHECK((product - expected).norm() < 1e-5 * expected.norm());
+    }
+  }
+}
+
+TEST_CASE("where products are cheap, fewer steps of Newton's lead to the same optimum") {
+  const Problem problem = mixed_problem();
+  PseudoLikelihood narrow(problem.features, problem.dataset(), {}, {PlanOptions::Wide::never});
+  PseudoLikelihood wide(problem.features, problem.dataset(), {}, {PlanOptions::Wide::always});
+  const WeightFit pairs = fit(narrow, {}), newton = fit(wide, {});
+  CHECK(newton.run.status == Status::converged);
+  CHECK(newton.run.iterations < pairs.run.iterations);
+  CHECK(newton.objective == doctest::Approx(pairs.objective).epsilon(1e-13));
+  // A run that is taken further goes on from where it was, and does not evaluate that again.
+  WeightRun run(wide, {}, {});
+  FitWeightsOptions options;
+  options.tolerance = 1e-2;
+  const WeightFit loose = run.advance(options, kOneThread);
+  options.tolerance = 1e-16;
+  const WeightFit tight = run.advance(options, kOneThread);
+  CHECK(loose.objective < tight.objective);
+  CHECK(distance(tight.weights, newton.weights) < 1e-7);
+}
+
 TEST_CASE("weights are not learned with what was made for scoring") {
   const Problem problem = mixed_problem();
   const Dataset data = problem.dataset();

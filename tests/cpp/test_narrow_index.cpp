@@ -65,7 +65,7 @@ void check_products(const ContextFamily& family, const NarrowIndex& index, const
   std::vector<double> scratch{7.0};  // left over from other work
   const std::vector<double> u = dice.numbers(a.n_columns * width);
   std::vector<double> margins(index.n_patterns() * width);
-  index.margins(u, width, margins, scratch);
+  index.margins<double>(u, width, margins, scratch);
   const std::vector<double> margins_by_row = by_rows(index, margins, width);
   CHECK(distance(margins_by_row, a.times(u, width)) < 1e-13);
 
@@ -73,7 +73,7 @@ void check_products(const ContextFamily& family, const NarrowIndex& index, const
   std::vector<double> by_pattern = add_rows(index, g, width);
   for (std::size_t k = 0; k < width; ++k) by_pattern[index.n_patterns() * width + k] = 1e9;
   std::vector<double> du(u.size(), 1e9);
-  index.gradient(by_pattern, width, du, scratch);
+  index.gradient<double>(by_pattern, width, du, scratch);
   CHECK(distance(du, a.transpose_times(g, width)) < 1e-12);
   CHECK(
       dot(margins_by_row, g) ==

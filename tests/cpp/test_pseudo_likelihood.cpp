@@ -60,6 +60,27 @@ double gradient_error(PseudoLikelihood& likelihood, const std::vector<double>& w
                   four_point_gradient(value, weights, 1e-3));
 }
 
+// The same of minus the product of the Hessian and some direction, against two-point differences of
+// gradients.
+double product_error(PseudoLikelihood& likelihood, const std::vector<double>& weights) {
+  constexpr double kStep = 1e-4;
+  const std::vector<double> direction = Dice(5).numbers(weights.size(), -1.0, 1.0);
+  std::vector<double> ahead = weights, behind = weights, gradient(weights.size());
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    ahead[j] += kStep * direction[j];
+    behind[j] -= kStep * direction[j];
+  }
+  PseudoLikelihood::Curvature curvature;
+  likelihood.value_and_gradient(weights, gradient, curvature, kOneThread);
+  const std::vector<double> after = evaluate(likelihood, ahead).gradient;
+  const std::vector<double> before = evaluate(likelihood, behind).gradient;
+  std::vector<double> product(weights.size(), 1e9), expected(weights.size());
+  likelihood.hessian_product(curvature, direction, product, kOneThread);
+  for (std::size_t j = 0; j < weights.size(); ++j)
+    expected[j] = (before[j] - after[j]) / (2 * kStep);
+  return distance(product, expected);
+}
+
 // Binary variables with two in eight of three values; all pairs, whose contexts serve every
 // variable, and triples of the first few, whose contexts serve one; most values are 1. The estimate
 // then uses both kinds of index.
@@ -182,6 +203,66 @@ TEST_CASE("any number of threads gives the same bits, and so does every instruct
         CHECK(evaluate(again, problem.weights, {.n_threads = threads}) == single);
       }
     }
+  }
+}
+
+TEST_CASE("products with the Hessian equal differences of gradients, however indexed") {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Problem problem = random_problem(seed, 7, 1, seed % 2 == 0 ? 2 : 5, 60, 80, 3);
+    for (const Wide wide : kEveryWay) {
+      CAPTURE(seed);
+      CAPTURE(static_cast<int>(wide));
+      PseudoLikelihood likelihood(problem.features, problem.dataset(), kOneThread, {wide});
+      CHECK(product_error(likelihood, problem.weights) < 1e-6);
+    }
+  }
+  const Problem mixed = mixed_problem(400);
+  PseudoLikelihood likelihood(mixed.features, mixed.dataset());
+  check_mixed(likelihood.statistics());
+  CHECK(product_error(likelihood, mixed.weights) < 1e-6);
+}
+
+TEST_CASE("keeping the curvature changes nothing else, and a curvature can be filled again") {
+  const Problem problem = mixed_problem(300);
+  PseudoLikelihood likelihood(problem.features, problem.dataset());
+  std::vector<double> elsewhere = problem.weights, gradient(problem.weights.size());
+  for (double& w : elsewhere) w = 1 - w;
+  PseudoLikelihood::Curvature again, fresh;
+  likelihood.value_and_gradient(elsewhere, gradient, again);
+  Evaluation kept{0, gradient};
+  kept.value = likelihood.value_and_gradient(problem.weights, kept.gradient, again, kOneThread);
+  CHECK(kept == evaluate(likelihood, problem.weights));
+  likelihood.value_and_gradient(problem.weights, gradient, fresh);
+  std::vector<double> product(gradient.size()), expected(gradient.size());
+  likelihood.hessian_product(again, elsewhere, product);
+  likelihood.hessian_product(fresh, elsewhere, expected);
+  CHECK(same_bits(product, expected));
+}
+
+TEST_CASE("any number of threads gives the same product, and so does every instruction set") {
+  const Problem problem = mixed_problem(5000);
+  const std::vector<double> direction = Dice(9).numbers(problem.weights.size(), -1.0, 1.0);
+  for (const Wide wide : kEveryWay) {
+    CAPTURE(static_cast<int>(wide));
+    PseudoLikelihood likelihood(problem.features, problem.dataset(), kOneThread, {wide});
+    std::vector<double> gradient(direction.size()), expected, product(direction.size());
+    for (const int threads : {1, 2, 3})
+      for (const SimdLevel level : simd_levels()) {
+        likelihood.use_simd(level);
+        PseudoLikelihood::Curvature curvature;
+        likelihood.value_and_gradient(problem.weights, gradient, curvature, {.n_threads = threads});
+        likelihood.hessian_product(curvature, direction, product, {.n_threads = threads});
+        if (expected.empty()) expected = product;
+        CHECK(same_bits(product, expected));
+      }
+  }
+}
+
+TEST_CASE("products are cheap where the wide index has most of the work") {
+  const Problem problem = mixed_problem(300);
+  for (const Wide wide : {Wide::never, Wide::always}) {
+    PseudoLikelihood likelihood(problem.features, problem.dataset(), kOneThread, {wide});
+    CHECK(likelihood.has_cheap_products() == (wide == Wide::always));
   }
 }
 

@@ -53,9 +53,9 @@ void check_products(const WideIndex& index, const DenseMatrix& a, std::size_t fi
     CAPTURE(static_cast<int>(level));
     std::vector<double> scratch(3, 5.0);  // left over from other work
     std::vector<double> margins = start;
-    index.add_margins(level, u.data(), first, last, margins.data(), scratch);
+    index.add_margins<double>(level, u.data(), first, last, margins.data(), scratch);
     std::vector<double> du(u.size(), std::numeric_limits<double>::quiet_NaN());
-    index.gradient(level, g.data() + first * kLanes, first, last, du.data(), scratch);
+    index.gradient<double>(level, g.data() + first * kLanes, first, last, du.data(), scratch);
     CHECK(distance(margins, expected) < 1e-13);
     CHECK(distance(du, expected_du) < 1e-12);
     if (level == SimdLevel::plain) {
@@ -64,6 +64,17 @@ void check_products(const WideIndex& index, const DenseMatrix& a, std::size_t fi
     }
     CHECK(same_bits(margins, plain_margins));
     CHECK(same_bits(du, plain_du));
+
+    const std::vector<float> single_u(u.begin(), u.end()), single_g(g.begin(), g.end());
+    std::vector<float> single_scratch, single_margins(start.begin(), start.end());
+    index.add_margins<float>(level, single_u.data(), first, last, single_margins.data(),
+                             single_scratch);
+    std::vector<float> single_du(u.size(), std::numeric_limits<float>::quiet_NaN());
+    index.gradient<float>(level, single_g.data() + first * kLanes, first, last, single_du.data(),
+                          single_scratch);
+    CHECK(distance(std::vector<double>(single_margins.begin(), single_margins.end()), expected) <
+          1e-5);
+    CHECK(distance(std::vector<double>(single_du.begin(), single_du.end()), expected_du) < 1e-5);
 
     for (std::size_t i = 0; i < margins.size(); ++i) margins[i] -= start[i];
     CHECK(dot(margins, rows_between(g, first, last)) ==
@@ -114,7 +125,7 @@ TEST_CASE("more than 65535 rows") {
 TEST_CASE("an index of nothing adds nothing") {
   const WideIndex none;
   std::vector<double> margins(kLanes, 2.0), scratch;
-  none.add_margins(SimdLevel::plain, nullptr, 0, 1, margins.data(), scratch);
+  none.add_margins<double>(SimdLevel::plain, nullptr, 0, 1, margins.data(), scratch);
   CHECK(margins == std::vector<double>(kLanes, 2.0));
   CHECK(none.n_contexts() == 0);
   CHECK(none.bytes() == 0);

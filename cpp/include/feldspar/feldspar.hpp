@@ -53,6 +53,7 @@
 #include <feldspar/optim/lbfgs_memory.hpp>
 #include <feldspar/optim/line_search.hpp>
 #include <feldspar/optim/minimize.hpp>
+#include <feldspar/optim/newton_cg.hpp>
 #include <feldspar/optim/objective.hpp>
 #include <feldspar/optim/options.hpp>
 #include <feldspar/optim/owlqn.hpp>
@@ -62,11 +63,14 @@
 #include <feldspar/objective/bias_directions.hpp>
 #include <feldspar/objective/categorical_loss.hpp>
 #include <feldspar/objective/column_groups.hpp>
+#include <feldspar/objective/curvature.hpp>
 #include <feldspar/objective/index_plan.hpp>
 #include <feldspar/objective/likelihood.hpp>
 #include <feldspar/objective/logistic.hpp>
+#include <feldspar/objective/margin_map.hpp>
 #include <feldspar/objective/margin_signs.hpp>
 #include <feldspar/objective/margin_state.hpp>
+#include <feldspar/objective/margin_tile.hpp>
 #include <feldspar/objective/narrow_index.hpp>
 #include <feldspar/objective/pattern_table.hpp>
 #include <feldspar/objective/penalized.hpp>

@@ -72,6 +72,11 @@ struct Quadratic {
     return 0.5 * x.dot(gradient - b) + c;
   }
 
+  bool hessian_product(const Eigen::VectorXd& direction, Eigen::VectorXd& product) const {
+    product = a * direction;
+    return true;
+  }
+
   Eigen::VectorXd inverse_diagonal() const { return a.diagonal().cwiseInverse(); }
 };
 

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 

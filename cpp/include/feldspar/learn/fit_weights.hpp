@@ -17,6 +17,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@
 #include <feldspar/objective/pseudo_likelihood.hpp>
 #include <feldspar/optim/lbfgs.hpp>
 #include <feldspar/optim/lbfgs_memory.hpp>
+#include <feldspar/optim/newton_cg.hpp>
 #include <feldspar/optim/owlqn.hpp>
 
 namespace feldspar {
@@ -114,11 +116,28 @@ inline WeightFit not_begun(const Penalty& penalty, const Eigen::VectorXd& weight
   return fit;
 }
 
+struct NoCurvature {};
+
+template <class LogLikelihood>
+struct CurvatureType {
+  using type = NoCurvature;
+};
+template <class LogLikelihood>
+  requires requires { typename LogLikelihood::Curvature; }
+struct CurvatureType<LogLikelihood> {
+  using type = typename LogLikelihood::Curvature;
+};
+
 // A log-likelihood that remembers its last evaluation. A run that is taken further starts where it
 // ended, and its report asks for the gradient there: neither is computed twice.
 template <class LogLikelihood>
 class LastEvaluation {
+  using Curvature = typename CurvatureType<LogLikelihood>::type;
+
  public:
+  // Whether there are products with the Hessian.
+  static constexpr bool kCurved = !std::is_same_v<Curvature, NoCurvature>;
+
   // Keeps a reference.
   explicit LastEvaluation(LogLikelihood& likelihood) : likelihood_(likelihood) {}
 
@@ -126,7 +145,7 @@ class LastEvaluation {
                             const Execution& execution) {
     if (weights_.empty() || !std::ranges::equal(weights, weights_)) {
       weights_.clear();  // should the next line throw, nothing is known
-      value_ = likelihood_.value_and_gradient(weights, gradient, execution);
+      value_ = evaluate(weights, gradient, execution);
       gradient_.assign(gradient.begin(), gradient.end());
       weights_.assign(weights.begin(), weights.end());
     } else {
@@ -135,10 +154,36 @@ class LastEvaluation {
     return value_;
   }
 
+  // From now on evaluations keep what hessian_product has to know of them.
+  void keep_curvature()
+    requires kCurved
+  {
+    if (!keeps_curvature_) weights_.clear();
+    keeps_curvature_ = true;
+  }
+
+  // Of the last evaluation.
+  void hessian_product(std::span<const double> direction, std::span<double> product,
+                       const Execution& execution)
+    requires kCurved
+  {
+    likelihood_.hessian_product(curvature_, direction, product, execution);
+  }
+
  private:
+  double evaluate(std::span<const double> weights, std::span<double> gradient,
+                  const Execution& execution) {
+    if constexpr (kCurved)
+      if (keeps_curvature_)
+        return likelihood_.value_and_gradient(weights, gradient, curvature_, execution);
+    return likelihood_.value_and_gradient(weights, gradient, execution);
+  }
+
   LogLikelihood& likelihood_;
   std::vector<double> weights_, gradient_;
   double value_ = 0;
+  bool keeps_curvature_ = false;
+  [[no_unique_address]] Curvature curvature_;
 };
 
 }  // namespace detail
@@ -213,6 +258,11 @@ class WeightRun {
     if (penalty_.l1 > 0)
       return minimize_owlqn(objective, z_, l1_.cwiseProduct(coordinates_.scale()).eval(), optimize,
                             execution, initial_inverse());
+    if constexpr (detail::LastEvaluation<LogLikelihood>::kCurved)
+      if (likelihood_.has_cheap_products()) {
+        last_.keep_curvature();
+        return minimize_newton_cg(objective, z_, optimize, execution, initial_inverse());
+      }
     if (!memory_) memory_.emplace(z_.size(), optimize.memory, initial_inverse());
     return minimize_lbfgs(objective, z_, *memory_, optimize, execution);
   }

@@ -55,13 +55,15 @@ class NarrowIndex {
   std::size_t bytes() const noexcept;
 
   // margins[p * width + k] = sum of u[c * width + k] over the contexts c active on pattern p.
-  // `scratch` is resized as needed.
-  void margins(std::span<const double> u, std::size_t width, std::span<double> margins,
+  // `scratch` is resized as needed. Tables are in double precision, whatever u and du are in.
+  template <class Number>
+  void margins(std::span<const Number> u, std::size_t width, std::span<double> margins,
                std::vector<double>& scratch) const;
 
   // The transpose: du[c * width + k] = sum of g[p * width + k] over the patterns where c is active.
   // `g` has room for one element more than there are patterns, which is overwritten.
-  void gradient(std::span<double> g, std::size_t width, std::span<double> du,
+  template <class Number>
+  void gradient(std::span<double> g, std::size_t width, std::span<Number> du,
                 std::vector<double>& scratch) const;
 
  private:
@@ -251,8 +253,9 @@ inline NarrowIndex::Weights NarrowIndex::make_weights(std::vector<double> weight
   return weights;
 }
 
-inline void NarrowIndex::margins(std::span<const double> u, std::size_t width,
-                                 std::span<double> margins, std::vector<double>& scratch) const {
+template <class Number>
+void NarrowIndex::margins(std::span<const Number> u, std::size_t width, std::span<double> margins,
+                          std::vector<double>& scratch) const {
   scratch.resize((n_entries() + 1) * width);
   double* table = scratch.data();
   std::fill_n(table, width, 0.0);
@@ -262,7 +265,7 @@ inline void NarrowIndex::margins(std::span<const double> u, std::size_t width,
     if (width == 1) {
       for (const double own = u[context]; e < end; ++e) table[e] = table[parent_[e]] + own;
     } else {
-      for (const double* own = &u[context * width]; e < end; ++e)
+      for (const Number* own = &u[context * width]; e < end; ++e)
         for (std::size_t k = 0; k < width; ++k)
           table[e * width + k] = table[parent_[e] * width + k] + own[k];
     }
@@ -270,23 +273,24 @@ inline void NarrowIndex::margins(std::span<const double> u, std::size_t width,
   std::visit([&](const auto& lists) { lists.sum(table, width, margins.data()); }, by_pattern_);
 }
 
-inline void NarrowIndex::gradient(std::span<double> g, std::size_t width, std::span<double> du,
-                                  std::vector<double>& scratch) const {
+template <class Number>
+void NarrowIndex::gradient(std::span<double> g, std::size_t width, std::span<Number> du,
+                           std::vector<double>& scratch) const {
   std::fill_n(g.begin() + static_cast<std::ptrdiff_t>(n_patterns_ * width), width, 0.0);
   scratch.resize(n_entries() * width);
   double* table = scratch.data();
   std::visit([&](const auto& lists) { lists.sum(g.data(), width, table); }, by_entry_);
-  std::ranges::fill(du, 0.0);
+  std::ranges::fill(du, Number{0});
   for (std::size_t r = runs_.size(); r-- > 0;) {
     const Entry first = r == 0 ? 1 : runs_[r - 1].end, end = runs_[r].end;
-    double* own = &du[runs_[r].context * width];
+    Number* own = &du[runs_[r].context * width];
     if (width == 1) {
-      own[0] = detail::add_up(table + first, end - first);
+      own[0] = static_cast<Number>(detail::add_up(table + first, end - first));
       for (Entry e = first; e < end; ++e) table[parent_[e]] += table[e];
     } else {
       for (Entry e = first; e < end; ++e)
         for (std::size_t k = 0; k < width; ++k) {
-          own[k] += table[e * width + k];
+          own[k] += static_cast<Number>(table[e * width + k]);
           table[parent_[e] * width + k] += table[e * width + k];
         }
     }

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <span>
 
 #include <Eigen/Core>
 
@@ -23,7 +24,14 @@
 
 namespace feldspar {
 
-// `LogLikelihood` is PseudoLikelihood or Likelihood.
+// Multiplies by minus the Hessian of its last evaluation.
+template <class T>
+concept CurvedLogLikelihood = requires(T& likelihood, std::span<const double> direction,
+                                       std::span<double> product, const Execution& execution) {
+  likelihood.hessian_product(direction, product, execution);
+};
+
+// `LogLikelihood` is PseudoLikelihood or Likelihood, or a CurvedLogLikelihood made of one.
 template <class LogLikelihood>
 class Penalized {
  public:
@@ -53,6 +61,24 @@ class Penalized {
     }
   }
 
+  // Minus the Hessian of the last point's log-likelihood, plus the prior's.
+  bool hessian_product(const Eigen::VectorXd& direction, Eigen::VectorXd& product)
+    requires CurvedLogLikelihood<LogLikelihood>
+  {
+    const bool mapped = !coordinates_.is_identity();
+    if (mapped) coordinates_.to_weights(direction, direction_);
+    const Eigen::VectorXd& by_weights = mapped ? direction_ : direction;
+    const auto n = static_cast<std::size_t>(dimension());
+    try {
+      likelihood_.hessian_product({by_weights.data(), n}, {product.data(), n}, execution_);
+    } catch (const Interrupted&) {
+      return false;
+    }
+    product += precision_ * by_weights;
+    if (mapped) coordinates_.pull_back(product);
+    return true;
+  }
+
   // The prior alone curves f by `precision` in every direction of the weights.
   double gap_bound(const Eigen::VectorXd& gradient) const {
     if (precision_ == 0) return std::numeric_limits<double>::infinity();
@@ -74,7 +100,7 @@ class Penalized {
   double precision_;
   const Preconditioner& coordinates_;
   Execution execution_;
-  Eigen::VectorXd weights_;
+  Eigen::VectorXd weights_, direction_;
   bool evaluated_ = false;
 };
 

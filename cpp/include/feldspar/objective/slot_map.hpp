@@ -42,18 +42,22 @@ class SlotMap {
   // The contexts that variable v keeps in its narrow index, ascending.
   std::span<const ContextId> narrow_contexts(Variable v) const noexcept { return contexts_[v]; }
 
-  // u := what the weights put into the slots; all of them, or those from `first` to `last`.
-  void spread(std::span<const double> weights, std::span<double> u,
+  // u := what the weights put into the slots; the first of them, as many as u has, or those from
+  // `first` to `last`.
+  template <class Number>
+  void spread(std::span<const double> weights, std::span<Number> u,
               const Execution& execution = {}) const {
     by_slot_.sum(weights, u, execution);
   }
-  void spread(std::span<const double> weights, std::span<double> u, std::size_t first,
+  template <class Number>
+  void spread(std::span<const double> weights, std::span<Number> u, std::size_t first,
               std::size_t last) const noexcept {
     by_slot_.sum_rows(weights, u, first, last);
   }
 
   // gradient := the transpose, of what the slots have.
-  void collect(std::span<const double> du, std::span<double> gradient,
+  template <class Number>
+  void collect(std::span<const Number> du, std::span<double> gradient,
                const Execution& execution = {}) const {
     by_feature_.sum(du, gradient, execution);
   }
@@ -67,24 +71,25 @@ class SlotMap {
     std::vector<std::uint32_t> begin{0};  // by row
     std::vector<std::uint32_t> terms;     // 2 * column, plus 1 for a negative sign
 
-    void sum(std::span<const double> source, std::span<double> out,
-             const Execution& execution) const {
+    template <class From, class To>
+    void sum(std::span<const From> source, std::span<To> out, const Execution& execution) const {
       constexpr std::size_t kRows = 8192;  // a task's share; fewer are not worth a thread
       parallel_for((out.size() + kRows - 1) / kRows, execution, [&](std::size_t task) {
         sum_rows(source, out, task * kRows, std::min(out.size(), (task + 1) * kRows));
       });
     }
 
-    void sum_rows(std::span<const double> source, std::span<double> out, std::size_t first,
+    template <class From, class To>
+    void sum_rows(std::span<const From> source, std::span<To> out, std::size_t first,
                   std::size_t last) const noexcept {
       for (std::size_t row = first; row < last; ++row) {
         double sum = 0;
         for (std::size_t t = begin[row]; t < begin[row + 1]; ++t) {
           // The sign goes in by its bit: a branch would be a guess.
-          const auto bits = std::bit_cast<std::uint64_t>(source[terms[t] >> 1]);
+          const auto bits = std::bit_cast<std::uint64_t>(double{source[terms[t] >> 1]});
           sum += std::bit_cast<double>(bits ^ (static_cast<std::uint64_t>(terms[t]) << 63));
         }
-        out[row] = sum;
+        out[row] = static_cast<To>(sum);
       }
     }
 

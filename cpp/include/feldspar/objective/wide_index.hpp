@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
@@ -58,12 +59,14 @@ class WideIndex {
 
   // margins[(r - first) * kLanes + k] += (A u)[r][k] for rows first <= r < last; u is n_contexts x
   // kLanes.
-  void add_margins(SimdLevel simd, const double* u, std::size_t first, std::size_t last,
-                   double* margins, std::vector<double>& scratch) const;
+  template <class Number>
+  void add_margins(SimdLevel simd, const Number* u, std::size_t first, std::size_t last,
+                   Number* margins, std::vector<Number>& scratch) const;
 
   // The transpose over the same rows: du = A' g, overwritten.
-  void gradient(SimdLevel simd, const double* g, std::size_t first, std::size_t last, double* du,
-                std::vector<double>& scratch) const;
+  template <class Number>
+  void gradient(SimdLevel simd, const Number* g, std::size_t first, std::size_t last, Number* du,
+                std::vector<Number>& scratch) const;
 
  private:
   // x kLanes x 8 bytes = 512 KiB. Every row costs something in every block, most of it for loops
@@ -77,36 +80,54 @@ class WideIndex {
 namespace detail {
 
 // A row of a tile in registers.
+template <class Number>
 struct LaneRow {
-  Pack packs[kLanePacks];
+#if defined(__GNUC__)
+  typedef Number Part __attribute__((vector_size(sizeof(Pack))));
+#else
+  using Part = Number;
+#endif
+  static constexpr std::size_t kPartSize = sizeof(Part) / sizeof(Number);
+  static constexpr std::size_t kParts = kLanes / kPartSize;
 
-  static FELDSPAR_ALWAYS_INLINE LaneRow load(const double* from) noexcept {
+  Part parts[kParts];
+
+  static FELDSPAR_ALWAYS_INLINE Part load_part(const Number* from) noexcept {
+    Part part;
+    std::memcpy(&part, from, sizeof part);
+    return part;
+  }
+  static FELDSPAR_ALWAYS_INLINE void store_part(Number* to, Part part) noexcept {
+    std::memcpy(to, &part, sizeof part);
+  }
+  static FELDSPAR_ALWAYS_INLINE LaneRow load(const Number* from) noexcept {
     LaneRow row;
-    for (std::size_t p = 0; p < kLanePacks; ++p) row.packs[p] = load_pack(from + p * kPackSize);
+    for (std::size_t p = 0; p < kParts; ++p) row.parts[p] = load_part(from + p * kPartSize);
     return row;
   }
-  FELDSPAR_ALWAYS_INLINE void store(double* to) const noexcept {
-    for (std::size_t p = 0; p < kLanePacks; ++p) store_pack(to + p * kPackSize, packs[p]);
+  FELDSPAR_ALWAYS_INLINE void store(Number* to) const noexcept {
+    for (std::size_t p = 0; p < kParts; ++p) store_part(to + p * kPartSize, parts[p]);
   }
-  FELDSPAR_ALWAYS_INLINE void add(const double* from) noexcept {
-    for (std::size_t p = 0; p < kLanePacks; ++p) packs[p] += load_pack(from + p * kPackSize);
+  FELDSPAR_ALWAYS_INLINE void add(const Number* from) noexcept {
+    for (std::size_t p = 0; p < kParts; ++p) parts[p] += load_part(from + p * kPartSize);
   }
-  FELDSPAR_ALWAYS_INLINE void add_to(double* to) const noexcept {
-    for (std::size_t p = 0; p < kLanePacks; ++p)
-      store_pack(to + p * kPackSize, load_pack(to + p * kPackSize) + packs[p]);
+  FELDSPAR_ALWAYS_INLINE void add_to(Number* to) const noexcept {
+    for (std::size_t p = 0; p < kParts; ++p)
+      store_part(to + p * kPartSize, load_part(to + p * kPartSize) + parts[p]);
   }
 };
 
 // Values of the patterns.
 struct TabulateKernel {
-  FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, const double* u,
-                                         double* table) const noexcept {
-    std::fill_n(table, kLanes, 0.0);
+  template <class Number>
+  FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, const Number* u,
+                                         Number* table) const noexcept {
+    std::fill_n(table, kLanes, Number{0});
     const std::uint16_t* parent = block->parent.data();
     const std::uint32_t* context = block->context.data();
     const std::size_t n = block->n_entries();
     for (std::size_t e = 1; e < n; ++e) {
-      LaneRow row = LaneRow::load(table + parent[e] * kLanes);
+      auto row = LaneRow<Number>::load(table + parent[e] * kLanes);
       row.add(u + context[e] * kLanes);
       row.store(table + e * kLanes);
     }
@@ -115,13 +136,14 @@ struct TabulateKernel {
 
 // margins += values of the patterns of each row.
 struct LookUpKernel {
-  FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, const double* table,
+  template <class Number>
+  FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, const Number* table,
                                          std::size_t first, std::size_t last,
-                                         double* margins) const noexcept {
+                                         Number* margins) const noexcept {
     const std::uint32_t* begin = block->begin.data();
     const std::uint16_t* entries = block->entries.data();
     for (std::size_t r = first; r < last; ++r, margins += kLanes) {
-      LaneRow row = LaneRow::load(margins);
+      auto row = LaneRow<Number>::load(margins);
       for (std::size_t i = begin[r]; i < begin[r + 1]; ++i) row.add(table + entries[i] * kLanes);
       row.store(margins);
     }
@@ -130,13 +152,14 @@ struct LookUpKernel {
 
 // The transpose of LookUpKernel: each row's derivatives go to its patterns.
 struct SpreadKernel {
-  FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, const double* g, std::size_t first,
-                                         std::size_t last, double* table) const noexcept {
-    std::fill_n(table, block->n_entries() * kLanes, 0.0);
+  template <class Number>
+  FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, const Number* g, std::size_t first,
+                                         std::size_t last, Number* table) const noexcept {
+    std::fill_n(table, block->n_entries() * kLanes, Number{0});
     const std::uint32_t* begin = block->begin.data();
     const std::uint16_t* entries = block->entries.data();
     for (std::size_t r = first; r < last; ++r, g += kLanes) {
-      const LaneRow row = LaneRow::load(g);
+      const auto row = LaneRow<Number>::load(g);
       for (std::size_t i = begin[r]; i < begin[r + 1]; ++i) row.add_to(table + entries[i] * kLanes);
     }
   }
@@ -144,12 +167,13 @@ struct SpreadKernel {
 
 // The transpose of TabulateKernel.
 struct CollectKernel {
-  FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, double* table,
-                                         double* du) const noexcept {
+  template <class Number>
+  FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, Number* table,
+                                         Number* du) const noexcept {
     const std::uint16_t* parent = block->parent.data();
     const std::uint32_t* context = block->context.data();
     for (std::size_t e = block->n_entries(); e-- > 1;) {
-      const LaneRow row = LaneRow::load(table + e * kLanes);
+      const auto row = LaneRow<Number>::load(table + e * kLanes);
       row.add_to(du + context[e] * kLanes);
       row.add_to(table + parent[e] * kLanes);
     }
@@ -212,20 +236,21 @@ inline WideIndex::WideIndex(const FeatureSet& features, const ContextTable& tabl
   blocks_ = detail::cut_into_blocks(std::move(builder).finish(), data.n_rows(), kMaxBlockEntries);
 }
 
-inline void WideIndex::add_margins(SimdLevel simd, const double* u, std::size_t first,
-                                   std::size_t last, double* margins,
-                                   std::vector<double>& scratch) const {
+template <class Number>
+void WideIndex::add_margins(SimdLevel simd, const Number* u, std::size_t first, std::size_t last,
+                            Number* margins, std::vector<Number>& scratch) const {
   for (const WideBlock& block : blocks_) {
     scratch.resize(std::max(scratch.size(), block.n_entries() * kLanes));
     run_kernel<detail::TabulateKernel>(simd, &block, u, scratch.data());
-    run_kernel<detail::LookUpKernel>(simd, &block, static_cast<const double*>(scratch.data()),
+    run_kernel<detail::LookUpKernel>(simd, &block, static_cast<const Number*>(scratch.data()),
                                      first, last, margins);
   }
 }
 
-inline void WideIndex::gradient(SimdLevel simd, const double* g, std::size_t first,
-                                std::size_t last, double* du, std::vector<double>& scratch) const {
-  std::fill_n(du, n_contexts_ * kLanes, 0.0);
+template <class Number>
+void WideIndex::gradient(SimdLevel simd, const Number* g, std::size_t first, std::size_t last,
+                         Number* du, std::vector<Number>& scratch) const {
+  std::fill_n(du, n_contexts_ * kLanes, Number{0});
   for (const WideBlock& block : blocks_) {
     scratch.resize(std::max(scratch.size(), block.n_entries() * kLanes));
     run_kernel<detail::SpreadKernel>(simd, &block, g, first, last, scratch.data());

@@ -31,6 +31,16 @@ concept GapBoundingObjective =
       { objective.gap_bound(gradient) } -> std::same_as<double>;
     };
 
+// An objective may also multiply by its Hessian: hessian_product(direction, product) overwrites
+// `product`, which comes with the right size, with the Hessian at the point of the last
+// value_and_gradient times the direction. A few digits are enough. False: it was stopped.
+template <class T>
+concept CurvedObjective =
+    SmoothObjective<T> &&
+    requires(T& objective, const Eigen::VectorXd& direction, Eigen::VectorXd& product) {
+      { objective.hessian_product(direction, product) } -> std::same_as<bool>;
+    };
+
 // What the objective knows of the distance to its minimum; infinity if nothing.
 template <SmoothObjective Objective>
 double gap_bound(const Objective& objective, const Eigen::VectorXd& gradient) {

@@ -110,6 +110,13 @@ class OptimizeRun {
     return true;
   }
 
+  // Whether a product with the Hessian may be computed; counts it as an evaluation.
+  [[nodiscard]] bool try_product() {
+    if (limit_reached()) return false;
+    ++evaluations_;
+    return true;
+  }
+
   // `point` is the next iterate, reached with `step`.
   void accept(const Iterate& point, double step) {
     ++iterations_;
