@@ -156,8 +156,9 @@ def learn_weights(
     """Return the network whose weights maximise the penalised pseudo-likelihood, or likelihood.
 
     Maximises ``PLL(w) - sum(w**2) / (2 * prior_sd**2) - l1 * sum(abs(w))``, PLL summed over
-    examples, by L-BFGS or Newton-CG, or by OWL-QN where ``l1`` is positive. With ``objective="likelihood"`` the
-    log-likelihood takes the place of the PLL; every evaluation is then an inference.
+    examples, by L-BFGS or Newton-CG, or by OWL-QN where ``l1`` is positive. With
+    ``objective="likelihood"`` the log-likelihood takes the place of the PLL; every evaluation is
+    then an inference.
 
     Parameters
     ----------

@@ -158,7 +158,8 @@ TEST_CASE("directions that move a bias become shorter, all others stay") {
 TEST_CASE("weights of contexts that nearly always hold are learned in fewer evaluations") {
   const Problem problem = nearly_biases(30);
   const Dataset data = problem.dataset();
-  PseudoLikelihood likelihood(problem.features, data);
+  PseudoLikelihood likelihood(problem.features, data, {}, {PlanOptions::Wide::never});
+  REQUIRE(!likelihood.has_cheap_products());  // L-BFGS learns these
   const Penalty penalty{10.0, 0.0};
   const WeightFit fit =
       fit_penalized(likelihood, penalty,

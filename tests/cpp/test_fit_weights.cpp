@@ -264,13 +264,14 @@ TEST_CASE("products with the Hessian by coordinates equal differences of gradien
       const std::vector<double> at = Dice(1).numbers(problem.features.size(), -1.0, 1.0);
       const std::vector<double> along = Dice(2).numbers(problem.features.size(), -1.0, 1.0);
       const Eigen::Map<const Eigen::VectorXd> z(at.data(), n), direction(along.data(), n);
-      Eigen::VectorXd ahead(n), behind(n), gradient(n), product(n);
+      Eigen::VectorXd ahead(n), behind(n), gradient(n);
+      Eigen::VectorXf product(n);
       objective.value_and_gradient(z + 1e-4 * direction, ahead);
       objective.value_and_gradient(z - 1e-4 * direction, behind);
       objective.value_and_gradient(z, gradient);
-      REQUIRE(objective.hessian_product(direction, product));
+      REQUIRE(objective.hessian_product(direction.cast<float>(), product));
       const Eigen::VectorXd expected = (ahead - behind) / 2e-4;
-      CHECK((product - expected).norm() < 1e-5 * expected.norm());
+      CHECK((product.cast<double>() - expected).norm() < 1e-5 * expected.norm());
     }
   }
 }

@@ -62,7 +62,7 @@ ContextFamily huge_family() {
 void check_products(const ContextFamily& family, const NarrowIndex& index, const DenseMatrix& a,
                     std::size_t width) {
   Dice dice(width);
-  std::vector<double> scratch{7.0};  // left over from other work
+  AlignedVector<double> scratch{7.0};  // left over from other work
   const std::vector<double> u = dice.numbers(a.n_columns * width);
   std::vector<double> margins(index.n_patterns() * width);
   index.margins<double>(u, width, margins, scratch);

@@ -20,10 +20,11 @@ namespace test_newton_cg {
 using namespace feldspar;
 using namespace feldspar::testing;
 using Eigen::VectorXd;
+using Eigen::VectorXf;
 
 namespace {
 
-// A logistic regression with a small prior, and the Hessian of its last point in single precision.
+// A logistic regression with a small prior, and the Hessian of its last point.
 struct CurvedLogistic {
   Logistic logistic;
   double precision = 0.01;
@@ -40,10 +41,11 @@ struct CurvedLogistic {
     return value + 0.5 * precision * x.squaredNorm();
   }
 
-  bool hessian_product(const VectorXd& direction, VectorXd& product) {
+  bool hessian_product(const VectorXf& direction, VectorXf& product) {
     ++products;
-    product = logistic.rows.transpose() * curvature.cwiseProduct(logistic.rows * direction).eval();
-    product = (product + precision * direction).cast<float>().cast<double>();
+    const VectorXd exact = direction.cast<double>();
+    const VectorXd by_row = curvature.cwiseProduct(logistic.rows * exact);
+    product = (logistic.rows.transpose() * by_row + precision * exact).cast<float>();
     return true;
   }
 };
@@ -75,7 +77,7 @@ TEST_CASE("a quadratic's minimum solves its linear system") {
   CHECK(scaled.evaluations < plain.evaluations);
 }
 
-TEST_CASE("it ends where L-BFGS ends, whatever the precision of the products") {
+TEST_CASE("it ends where L-BFGS ends") {
   for (const double spread : {1.0, 30.0}) {
     CAPTURE(spread);
     CurvedLogistic objective{random_logistic(11, 200, 25, spread)};
@@ -91,6 +93,22 @@ TEST_CASE("it ends where L-BFGS ends, whatever the precision of the products") {
     CHECK(objective.products > newton.iterations);
     CHECK(newton.evaluations > objective.products);  // both are counted
   }
+}
+
+TEST_CASE("functions of any size and number of variables are minimised") {
+  for (const double size : {1e-6, 1.0, 1e20})
+    for (const Eigen::Index n : {1, 3, 4, 6, 17}) {
+      CAPTURE(size);
+      CAPTURE(n);
+      Quadratic objective = badly_scaled_quadratic(n + 1, 100.0);
+      const VectorXd expected = objective.a.lu().solve(objective.b);
+      objective.a *= size;
+      objective.b *= size;
+      const OptimizeResult result =
+          minimize_newton_cg(objective, VectorXd::Zero(n + 1), with_tolerance(1e-9 * size));
+      CHECK(result.converged());
+      CHECK((result.x - expected).norm() < 1e-7 * expected.norm());
+    }
 }
 
 TEST_CASE("a start at the minimum stays there") {
@@ -111,8 +129,8 @@ TEST_CASE("where nothing curves, the steepest descent is followed") {
       gradient[0] = curves ? x[0] : std::copysign(1.0, x[0]);
       return curves ? 0.5 * far * far : far - 0.5;
     }
-    bool hessian_product(const VectorXd& direction, VectorXd& product) const {
-      product = curves ? direction : VectorXd::Zero(1);
+    bool hessian_product(const VectorXf& direction, VectorXf& product) const {
+      product = curves ? direction : VectorXf::Zero(1);
       return true;
     }
     bool curves = false;
@@ -147,6 +165,15 @@ TEST_CASE("limits and stops leave the best point so far") {
     CHECK(stopped.value <= start);
     CHECK(stopped.x.allFinite());
   }
+}
+
+TEST_CASE("a product that was stopped ends the run") {
+  struct Stopped : Quadratic {
+    bool hessian_product(const VectorXf&, VectorXf&) const { return false; }
+  } objective{badly_scaled_quadratic(5, 10.0)};
+  const OptimizeResult result = minimize_newton_cg(objective, VectorXd::Zero(5));
+  CHECK(result.status == Status::interrupted);
+  CHECK(result.x == VectorXd::Zero(5));
 }
 
 TEST_CASE("what cannot be begun is refused") {

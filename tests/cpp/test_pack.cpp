@@ -48,6 +48,15 @@ TEST_CASE("what is loaded is what is stored, from any address") {
   CHECK(memory == std::array<double, kPackSize + 1>{1, 2, 3, 4, 4});
 }
 
+TEST_CASE("numbers of single precision are loaded and stored") {
+  std::array<float, kPackSize + 1> memory{9, 1.5f, -2, 0.1f, 4};
+  const Pack pack = load_pack(memory.data() + 1);
+  CHECK(lanes_of(pack) == Lanes{1.5, -2, 0.1f, 4});
+  store_pack(memory.data(), pack * broadcast(0.1));
+  CHECK(memory == std::array<float, kPackSize + 1>{static_cast<float>(0.1 * 1.5), -0.2f,
+                                                   static_cast<float>(0.1 * 0.1f), 0.4f, 4});
+}
+
 TEST_CASE("words are loaded, stored, added and intersected lane by lane") {
   const Words left{1, ~std::uint64_t{0}, 12, 0x00ff00ff}, right{2, 1, 10, 0x0ff00ff0};
   const PackBits a = load_bits(left.data()), b = load_bits(right.data());

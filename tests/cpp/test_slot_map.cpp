@@ -113,7 +113,7 @@ TEST_CASE("narrow contexts are those of the variable that are not wide, ascendin
 TEST_CASE("a slot is the score of its value less that of value 0") {
   for (const Mapped& mapped : mapped_problems()) {
     std::vector<double> u(mapped.slots.n_slots(), 1e9);  // overwritten
-    mapped.slots.spread(mapped.problem.weights, u);
+    mapped.slots.spread<double>(mapped.problem.weights, u);
     double worst = 0;
     for (const auto& [v, c] : mapped.pairs()) {
       const std::vector<double> s = scores(mapped, v, c);
@@ -133,9 +133,9 @@ TEST_CASE("collect is the transpose of spread") {
     const std::size_t n = mapped.problem.weights.size();
     std::vector<double> u(mapped.slots.n_slots());
     const std::vector<double> du = dice.numbers(u.size());
-    mapped.slots.spread(mapped.problem.weights, u);
+    mapped.slots.spread<double>(mapped.problem.weights, u);
     std::vector<double> collected(n);
-    mapped.slots.collect(du, collected);
+    mapped.slots.collect<double>(du, collected);
     CHECK(dot(u, du) == doctest::Approx(dot(mapped.problem.weights, collected)).epsilon(1e-12));
   }
 }
@@ -156,14 +156,49 @@ TEST_CASE("slots and features in several blocks give the same bits on any number
   Dice dice(11);
   const std::vector<double> weights = dice.numbers(features.size());
   std::vector<double> u(slots.n_slots()), u_shared(u.size());
-  slots.spread(weights, u, Execution{1});
-  slots.spread(weights, u_shared, Execution{3});
+  slots.spread<double>(weights, u, Execution{1});
+  slots.spread<double>(weights, u_shared, Execution{3});
   CHECK(same_bits(u, u_shared));
   std::vector<double> gradient(features.size()), gradient_shared(features.size());
-  slots.collect(u, gradient, Execution{1});
-  slots.collect(u, gradient_shared, Execution{3});
+  slots.collect<double>(u, gradient, Execution{1});
+  slots.collect<double>(u, gradient_shared, Execution{3});
   CHECK(same_bits(gradient, gradient_shared));
   CHECK(dot(u, u) == doctest::Approx(dot(weights, gradient)).epsilon(1e-12));
+}
+
+TEST_CASE("slots of at most one term are filled as all others are") {
+  Dice dice(12);
+  const Schema schema(std::vector<Value>(40, 2));
+  const Dataset data = Dataset::merge(schema, random_codes(dice, schema, 200, 0.0));
+  FeatureSetBuilder builder(schema);
+  for (Variable a = 0; a < 40; ++a)
+    for (Variable b = 0; b < a; ++b)
+      if ((a + b) % 5 != 0)  // leaves slots without a term
+        builder.add(std::vector<Variable>{b, a},
+                    std::vector<Value>{static_cast<Value>((a + b) % 2), 1});
+  const FeatureSet once = std::move(builder).finish();
+  builder = FeatureSetBuilder(schema);
+  for (Variable a = 1; a < 40; ++a)
+    for (const Value value : {Value{0}, Value{1}})  // two terms a slot
+      builder.add(std::vector<Variable>{0, a}, std::vector<Value>{value, 1});
+  const FeatureSet twice = std::move(builder).finish();
+  for (const FeatureSet* features : {&once, &twice}) {
+    const ContextTable table(*features);
+    const SlotMap slots(*features, table, plan_index(*features, table, data, {Wide::always}));
+    const std::size_t n = slots.first_narrow();
+    REQUIRE(slots.tile(0) % kLanes == 0);
+    REQUIRE(n > slots.tile(0));
+    std::vector<double> weights = dice.numbers(features->size());
+    weights[0] = -0.0;
+    std::vector<double> at_once(n, 1e9), in_parts(n, 1e9);
+    slots.spread<double>(weights, at_once);
+    slots.spread<double>(weights, in_parts, 0, n);
+    CHECK(same_bits(at_once, in_parts));
+    const std::vector<float> singles(weights.begin(), weights.end());
+    std::vector<float> small(n, 1e9f);
+    slots.spread<float>(singles, small);
+    CHECK(distance(std::vector<double>(small.begin(), small.end()), at_once) < 1e-6);
+  }
 }
 
 }  // namespace test_slot_map

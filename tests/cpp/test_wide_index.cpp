@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <feldspar/base/aligned.hpp>
 #include <feldspar/objective/wide_index.hpp>
 
 #include "support/brute_force.hpp"
@@ -51,7 +52,7 @@ void check_products(const WideIndex& index, const DenseMatrix& a, std::size_t fi
   std::vector<double> plain_margins, plain_du;
   for (const SimdLevel level : simd_levels()) {
     CAPTURE(static_cast<int>(level));
-    std::vector<double> scratch(3, 5.0);  // left over from other work
+    AlignedVector<double> scratch(3, 5.0);  // left over from other work
     std::vector<double> margins = start;
     index.add_margins<double>(level, u.data(), first, last, margins.data(), scratch);
     std::vector<double> du(u.size(), std::numeric_limits<double>::quiet_NaN());
@@ -66,7 +67,8 @@ void check_products(const WideIndex& index, const DenseMatrix& a, std::size_t fi
     CHECK(same_bits(du, plain_du));
 
     const std::vector<float> single_u(u.begin(), u.end()), single_g(g.begin(), g.end());
-    std::vector<float> single_scratch, single_margins(start.begin(), start.end());
+    AlignedVector<float> single_scratch;
+    std::vector<float> single_margins(start.begin(), start.end());
     index.add_margins<float>(level, single_u.data(), first, last, single_margins.data(),
                              single_scratch);
     std::vector<float> single_du(u.size(), std::numeric_limits<float>::quiet_NaN());
@@ -124,7 +126,8 @@ TEST_CASE("more than 65535 rows") {
 
 TEST_CASE("an index of nothing adds nothing") {
   const WideIndex none;
-  std::vector<double> margins(kLanes, 2.0), scratch;
+  std::vector<double> margins(kLanes, 2.0);
+  AlignedVector<double> scratch;
   none.add_margins<double>(SimdLevel::plain, nullptr, 0, 1, margins.data(), scratch);
   CHECK(margins == std::vector<double>(kLanes, 2.0));
   CHECK(none.n_contexts() == 0);

@@ -2,6 +2,7 @@
 // never this.
 #pragma once
 
+#include <feldspar/base/aligned.hpp>
 #include <feldspar/base/bits.hpp>
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>

@@ -72,8 +72,8 @@ struct Quadratic {
     return 0.5 * x.dot(gradient - b) + c;
   }
 
-  bool hessian_product(const Eigen::VectorXd& direction, Eigen::VectorXd& product) const {
-    product = a * direction;
+  bool hessian_product(const Eigen::VectorXf& direction, Eigen::VectorXf& product) const {
+    product = (a * direction.cast<double>()).cast<float>();
     return true;
   }
 

@@ -158,6 +158,17 @@ FELDSPAR_ALWAYS_INLINE void store_pack(double* to, const Pack& pack) noexcept {
   std::memcpy(to, &pack, sizeof pack);
 }
 
+// In single precision.
+FELDSPAR_ALWAYS_INLINE void store_pack(float* to, const Pack& pack) noexcept {
+#if defined(__GNUC__)
+  typedef float Floats __attribute__((vector_size(kPackSize * sizeof(float))));
+  const Floats floats = __builtin_convertvector(pack, Floats);
+  std::memcpy(to, &floats, sizeof floats);
+#else
+  for (std::size_t i = 0; i < kPackSize; ++i) to[i] = static_cast<float>(pack.lane[i]);
+#endif
+}
+
 FELDSPAR_ALWAYS_INLINE PackBits load_bits(const std::uint64_t* from) noexcept {
   PackBits bits;
   std::memcpy(&bits, from, sizeof bits);

@@ -163,7 +163,7 @@ class LastEvaluation {
   }
 
   // Of the last evaluation.
-  void hessian_product(std::span<const double> direction, std::span<double> product,
+  void hessian_product(std::span<const float> direction, std::span<float> product,
                        const Execution& execution)
     requires kCurved
   {

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include <feldspar/base/aligned.hpp>
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/parallel.hpp>
@@ -86,7 +87,7 @@ class MarginMap {
   // contexts and has a span of doubles, those of its patterns; respond_tile(t, rows, margins) for all
   // rows of every tile, kLanes `Number`s a row.
   template <class Number, class RespondNarrow, class RespondTile>
-  double there_and_back(SimdLevel simd, std::span<const double> weights, std::span<double> gradient,
+  double there_and_back(SimdLevel simd, std::span<const Number> weights, std::span<Number> gradient,
                         const Execution& execution, const RespondNarrow& respond_narrow,
                         const RespondTile& respond_tile);
 
@@ -94,15 +95,15 @@ class MarginMap {
   // Buffers of one way there and back.
   template <class Number>
   struct Buffers {
-    std::vector<Number> u, du;  // by slot
+    AlignedVector<Number> u, du;  // by slot
     // By (tile, row block): derivatives of the wide contexts over the rows of a block but the first,
     // whose are in du at once; and of the biases, kLanes each.
-    std::vector<std::vector<Number>> partial_du;
+    std::vector<AlignedVector<Number>> partial_du;
     std::vector<Number> bias_du;
   };
   template <class Number>
   struct Scratch {
-    std::vector<Number> margins, table;
+    AlignedVector<Number> margins, table;
   };
   // A stack of scratch, as high as there are threads at work.
   template <class Number>
@@ -142,25 +143,25 @@ class MarginMap {
   template <class Number>
   void make_room(Buffers<Number>& buffers) const;
   template <class Number>
-  std::span<Number> narrow_slots(Variable v, std::vector<Number>& slots) const {
+  std::span<Number> narrow_slots(Variable v, AlignedVector<Number>& slots) const {
     return std::span(slots).subspan(slots_.narrow(v), narrow_[v].n_contexts() * width_[v]);
   }
   // Margins of a variable's patterns, without its biases.
   template <class Number>
-  void narrow_margins(Variable v, std::span<const double> weights, Buffers<Number>& buffers,
+  void narrow_margins(Variable v, std::span<const Number> weights, Buffers<Number>& buffers,
                       Scratch<double>& scratch) const;
   template <class Number, class Respond>
-  double run_narrow(Variable v, std::span<const double> weights, Buffers<Number>& buffers,
+  double run_narrow(Variable v, std::span<const Number> weights, Buffers<Number>& buffers,
                     const Respond& respond);
   template <class Number>
-  void expand_narrow_margins(Variable v, std::span<const double> weights, Buffers<Number>& buffers);
+  void expand_narrow_margins(Variable v, std::span<const Number> weights, Buffers<Number>& buffers);
   template <class Number>
   void collect_narrow_gradient(Variable v, Buffers<Number>& buffers);
   template <class Number, class Respond>
   double run_tile(SimdLevel simd, std::size_t t, std::size_t block, Buffers<Number>& buffers,
                   const Respond& respond);
   template <class Number>
-  void start_margins(std::size_t t, Range rows, const std::vector<Number>& u,
+  void start_margins(std::size_t t, Range rows, const AlignedVector<Number>& u,
                      Number* margins) const;
   template <class Number>
   void finish_margins(std::size_t t, Range rows, const Number* margins,
@@ -270,8 +271,8 @@ void MarginMap::make_room(Buffers<Number>& buffers) const {
 }
 
 template <class Number, class RespondNarrow, class RespondTile>
-double MarginMap::there_and_back(SimdLevel simd, std::span<const double> weights,
-                                 std::span<double> gradient, const Execution& execution,
+double MarginMap::there_and_back(SimdLevel simd, std::span<const Number> weights,
+                                 std::span<Number> gradient, const Execution& execution,
                                  const RespondNarrow& respond_narrow,
                                  const RespondTile& respond_tile) {
   require(weights.size() == n_features_, "weights: got ", weights.size(), " for ", n_features_,
@@ -304,7 +305,7 @@ double MarginMap::there_and_back(SimdLevel simd, std::span<const double> weights
 }
 
 template <class Number>
-void MarginMap::narrow_margins(Variable v, std::span<const double> weights,
+void MarginMap::narrow_margins(Variable v, std::span<const Number> weights,
                                Buffers<Number>& buffers, Scratch<double>& scratch) const {
   const NarrowIndex& index = narrow_[v];
   const std::size_t first = slots_.narrow(v);
@@ -317,7 +318,7 @@ void MarginMap::narrow_margins(Variable v, std::span<const double> weights,
 
 // A variable without wide contexts.
 template <class Number, class Respond>
-double MarginMap::run_narrow(Variable v, std::span<const double> weights, Buffers<Number>& buffers,
+double MarginMap::run_narrow(Variable v, std::span<const Number> weights, Buffers<Number>& buffers,
                              const Respond& respond) {
   const std::size_t width = width_[v];
   const NarrowIndex& index = narrow_[v];
@@ -346,7 +347,7 @@ double MarginMap::run_narrow(Variable v, std::span<const double> weights, Buffer
 }
 
 template <class Number>
-void MarginMap::expand_narrow_margins(Variable v, std::span<const double> weights,
+void MarginMap::expand_narrow_margins(Variable v, std::span<const Number> weights,
                                       Buffers<Number>& buffers) {
   const std::size_t width = width_[v];
   ScratchStack<double>& stack = workspace<double>().scratch;
@@ -397,7 +398,7 @@ double MarginMap::run_tile(SimdLevel simd, std::size_t t, std::size_t block,
 
 // Biases, plus what narrow indexes have to say.
 template <class Number>
-void MarginMap::start_margins(std::size_t t, Range rows, const std::vector<Number>& u,
+void MarginMap::start_margins(std::size_t t, Range rows, const AlignedVector<Number>& u,
                               Number* margins) const {
   Number bias[kLanes] = {};
   for (const auto [v, lane, width] : tiles_[t])
@@ -430,7 +431,7 @@ void MarginMap::add_row_blocks(std::size_t t, Buffers<Number>& buffers) const {
   Number* du = buffers.du.data() + slots_.tile(t);
   Number* bias_du = buffers.bias_du.data() + first * kLanes;
   for (std::size_t i = first + 1; i < last; ++i) {
-    const std::vector<Number>& partial = buffers.partial_du[i];
+    const AlignedVector<Number>& partial = buffers.partial_du[i];
     for (std::size_t slot = 0; slot < partial.size(); ++slot) du[slot] += partial[slot];
     for (std::size_t k = 0; k < kLanes; ++k) bias_du[k] += buffers.bias_du[i * kLanes + k];
   }

@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include <feldspar/base/aligned.hpp>
 #include <feldspar/base/hash.hpp>
 #include <feldspar/base/sliced_lists.hpp>
 #include <feldspar/base/types.hpp>
@@ -58,13 +59,13 @@ class NarrowIndex {
   // `scratch` is resized as needed. Tables are in double precision, whatever u and du are in.
   template <class Number>
   void margins(std::span<const Number> u, std::size_t width, std::span<double> margins,
-               std::vector<double>& scratch) const;
+               AlignedVector<double>& scratch) const;
 
   // The transpose: du[c * width + k] = sum of g[p * width + k] over the patterns where c is active.
   // `g` has room for one element more than there are patterns, which is overwritten.
   template <class Number>
   void gradient(std::span<double> g, std::size_t width, std::span<Number> du,
-                std::vector<double>& scratch) const;
+                AlignedVector<double>& scratch) const;
 
  private:
   using Lists = std::variant<SlicedLists<std::uint16_t>, SlicedLists<std::uint32_t>>;
@@ -255,7 +256,7 @@ inline NarrowIndex::Weights NarrowIndex::make_weights(std::vector<double> weight
 
 template <class Number>
 void NarrowIndex::margins(std::span<const Number> u, std::size_t width, std::span<double> margins,
-                          std::vector<double>& scratch) const {
+                          AlignedVector<double>& scratch) const {
   scratch.resize((n_entries() + 1) * width);
   double* table = scratch.data();
   std::fill_n(table, width, 0.0);
@@ -275,7 +276,7 @@ void NarrowIndex::margins(std::span<const Number> u, std::size_t width, std::spa
 
 template <class Number>
 void NarrowIndex::gradient(std::span<double> g, std::size_t width, std::span<Number> du,
-                           std::vector<double>& scratch) const {
+                           AlignedVector<double>& scratch) const {
   std::fill_n(g.begin() + static_cast<std::ptrdiff_t>(n_patterns_ * width), width, 0.0);
   scratch.resize(n_entries() * width);
   double* table = scratch.data();

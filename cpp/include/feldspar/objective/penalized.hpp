@@ -26,8 +26,8 @@ namespace feldspar {
 
 // Multiplies by minus the Hessian of its last evaluation.
 template <class T>
-concept CurvedLogLikelihood = requires(T& likelihood, std::span<const double> direction,
-                                       std::span<double> product, const Execution& execution) {
+concept CurvedLogLikelihood = requires(T& likelihood, std::span<const float> direction,
+                                       std::span<float> product, const Execution& execution) {
   likelihood.hessian_product(direction, product, execution);
 };
 
@@ -62,19 +62,19 @@ class Penalized {
   }
 
   // Minus the Hessian of the last point's log-likelihood, plus the prior's.
-  bool hessian_product(const Eigen::VectorXd& direction, Eigen::VectorXd& product)
+  bool hessian_product(const Eigen::VectorXf& direction, Eigen::VectorXf& product)
     requires CurvedLogLikelihood<LogLikelihood>
   {
     const bool mapped = !coordinates_.is_identity();
     if (mapped) coordinates_.to_weights(direction, direction_);
-    const Eigen::VectorXd& by_weights = mapped ? direction_ : direction;
+    const Eigen::VectorXf& by_weights = mapped ? direction_ : direction;
     const auto n = static_cast<std::size_t>(dimension());
     try {
       likelihood_.hessian_product({by_weights.data(), n}, {product.data(), n}, execution_);
     } catch (const Interrupted&) {
       return false;
     }
-    product += precision_ * by_weights;
+    product += static_cast<float>(precision_) * by_weights;
     if (mapped) coordinates_.pull_back(product);
     return true;
   }
@@ -100,7 +100,8 @@ class Penalized {
   double precision_;
   const Preconditioner& coordinates_;
   Execution execution_;
-  Eigen::VectorXd weights_, direction_;
+  Eigen::VectorXd weights_;
+  Eigen::VectorXf direction_;
   bool evaluated_ = false;
 };
 

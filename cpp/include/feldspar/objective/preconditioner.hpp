@@ -119,10 +119,13 @@ class Preconditioner {
   // |dw_j / dz_j|; without centring all there is.
   const Eigen::VectorXd& scale() const noexcept { return scale_; }
 
-  void to_weights(const Eigen::VectorXd& z, Eigen::VectorXd& weights) const;
+  // Vectors are of doubles or, where they are directions only, of floats.
+  template <class Vector>
+  void to_weights(const Vector& z, Vector& weights) const;
   void to_coordinates(const Eigen::VectorXd& weights, Eigen::VectorXd& z) const;
   // In place: the gradient by the weights becomes the gradient by the coordinates.
-  void pull_back(Eigen::VectorXd& gradient) const;
+  template <class Vector>
+  void pull_back(Vector& gradient) const;
   // The squared length of the gradient by the weights, from that by the coordinates.
   double squared_length_by_weights(const Eigen::VectorXd& gradient) const;
 
@@ -306,13 +309,15 @@ inline Preconditioner::Preconditioner(const FeatureGeometry& geometry, double pr
   for (double& scale : scale_) scale = 1 / std::sqrt(std::sqrt(scale * typical));
 }
 
-inline void Preconditioner::to_weights(const Eigen::VectorXd& z, Eigen::VectorXd& weights) const {
-  weights = z.cwiseProduct(scale_);
+template <class Vector>
+void Preconditioner::to_weights(const Vector& z, Vector& weights) const {
+  using Number = typename Vector::Scalar;
+  weights = z.cwiseProduct(scale_.cast<Number>());
   if (!mixes()) return;
-  const Eigen::VectorXd centred = weights;
+  const Vector centred = weights;
   for (FeatureId f = 0; f < geometry_.n_features(); ++f)
     for (const auto& part : geometry_.parts(f))
-      weights[part.feature] += part.coefficient * centred[f];
+      weights[part.feature] += static_cast<Number>(part.coefficient) * centred[f];
 }
 
 inline void Preconditioner::to_coordinates(const Eigen::VectorXd& weights,
@@ -324,14 +329,16 @@ inline void Preconditioner::to_coordinates(const Eigen::VectorXd& weights,
   z = z.cwiseQuotient(scale_);
 }
 
-inline void Preconditioner::pull_back(Eigen::VectorXd& gradient) const {
+template <class Vector>
+void Preconditioner::pull_back(Vector& gradient) const {
+  using Number = typename Vector::Scalar;
   if (mixes()) {
-    const Eigen::VectorXd by_weights = gradient;
+    const Vector by_weights = gradient;
     for (FeatureId f = 0; f < geometry_.n_features(); ++f)
       for (const auto& part : geometry_.parts(f))
-        gradient[f] += part.coefficient * by_weights[part.feature];
+        gradient[f] += static_cast<Number>(part.coefficient) * by_weights[part.feature];
   }
-  gradient = gradient.cwiseProduct(scale_);
+  gradient = gradient.cwiseProduct(scale_.cast<Number>());
 }
 
 inline double Preconditioner::squared_length_by_weights(const Eigen::VectorXd& gradient) const {

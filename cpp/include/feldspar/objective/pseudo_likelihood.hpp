@@ -69,8 +69,8 @@ class PseudoLikelihood {
 
   // product := minus the Hessian where the curvature is from, times the direction; in about six
   // digits.
-  void hessian_product(const Curvature& curvature, std::span<const double> direction,
-                       std::span<double> product, const Execution& execution = {});
+  void hessian_product(const Curvature& curvature, std::span<const float> direction,
+                       std::span<float> product, const Execution& execution = {});
 
   // Curvatures and parts of the features, for preconditioning.
   const FeatureGeometry& geometry() const {
@@ -194,8 +194,8 @@ inline double PseudoLikelihood::value_and_gradient(std::span<const double> weigh
 }
 
 inline void PseudoLikelihood::hessian_product(const Curvature& curvature,
-                                              std::span<const double> direction,
-                                              std::span<double> product,
+                                              std::span<const float> direction,
+                                              std::span<float> product,
                                               const Execution& execution) {
   const std::lock_guard one_at_a_time(evaluation_mutex_);
   map_.there_and_back<float>(

@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <feldspar/base/error.hpp>
@@ -45,51 +47,62 @@ class SlotMap {
   // u := what the weights put into the slots; the first of them, as many as u has, or those from
   // `first` to `last`.
   template <class Number>
-  void spread(std::span<const double> weights, std::span<Number> u,
+  void spread(std::span<const Number> weights, std::span<Number> u,
               const Execution& execution = {}) const {
-    by_slot_.sum(weights, u, execution);
+    if (single_.empty() || u.size() != single_.size())
+      by_slot_.sum(weights, u, execution);
+    else
+      copy_single(weights, u, execution);
   }
   template <class Number>
-  void spread(std::span<const double> weights, std::span<Number> u, std::size_t first,
+  void spread(std::span<const Number> weights, std::span<Number> u, std::size_t first,
               std::size_t last) const noexcept {
     by_slot_.sum_rows(weights, u, first, last);
   }
 
   // gradient := the transpose, of what the slots have.
   template <class Number>
-  void collect(std::span<const Number> du, std::span<double> gradient,
+  void collect(std::span<const Number> du, std::span<Number> gradient,
                const Execution& execution = {}) const {
     by_feature_.sum(du, gradient, execution);
   }
 
-  std::size_t bytes() const noexcept { return by_feature_.bytes() + by_slot_.bytes(); }
+  std::size_t bytes() const noexcept {
+    return by_feature_.bytes() + by_slot_.bytes() + 4 * single_.size();
+  }
 
  private:
+  template <class Number>
+  using BitsOf = std::conditional_t<sizeof(Number) == 8, std::uint64_t, std::uint32_t>;
+
   // A sparse matrix of entries 1 and -1, by rows. The map is kept with its transpose, so that both
   // directions only read from far away, and threads can share the rows.
   struct SignedSums {
     std::vector<std::uint32_t> begin{0};  // by row
     std::vector<std::uint32_t> terms;     // 2 * column, plus 1 for a negative sign
 
-    template <class From, class To>
-    void sum(std::span<const From> source, std::span<To> out, const Execution& execution) const {
+    template <class Number>
+    void sum(std::span<const Number> source, std::span<Number> out,
+             const Execution& execution) const {
       constexpr std::size_t kRows = 8192;  // a task's share; fewer are not worth a thread
       parallel_for((out.size() + kRows - 1) / kRows, execution, [&](std::size_t task) {
         sum_rows(source, out, task * kRows, std::min(out.size(), (task + 1) * kRows));
       });
     }
 
-    template <class From, class To>
-    void sum_rows(std::span<const From> source, std::span<To> out, std::size_t first,
+    template <class Number>
+    void sum_rows(std::span<const Number> source, std::span<Number> out, std::size_t first,
                   std::size_t last) const noexcept {
       for (std::size_t row = first; row < last; ++row) {
-        double sum = 0;
+        Number sum = 0;
         for (std::size_t t = begin[row]; t < begin[row + 1]; ++t) {
           // The sign goes in by its bit: a branch would be a guess.
-          const auto bits = std::bit_cast<std::uint64_t>(double{source[terms[t] >> 1]});
-          sum += std::bit_cast<double>(bits ^ (static_cast<std::uint64_t>(terms[t]) << 63));
+          using Bits = BitsOf<Number>;
+          const auto bits = std::bit_cast<Bits>(source[terms[t] >> 1]);
+          const Bits sign = static_cast<Bits>(terms[t]) << (8 * sizeof(Bits) - 1);
+          sum += std::bit_cast<Number>(bits ^ sign);
         }
-        out[row] = static_cast<To>(sum);
+        out[row] = sum;
       }
     }
 
@@ -109,13 +122,21 @@ class SlotMap {
     std::size_t bytes() const noexcept { return 4 * (begin.size() + terms.size()); }
   };
 
+  template <class Number>
+  void copy_single(std::span<const Number> weights, std::span<Number> u,
+                   const Execution& execution) const;
+
   void lay_out(const Schema& schema, const IndexPlan& plan);
+  void find_single();
   void add_terms(std::size_t slot, std::span<const Value> values, std::size_t cardinality);
 
   std::size_t n_slots_ = 0, wide_ = 0, n_wide_ = 0;
   std::vector<std::size_t> bias_, narrow_;        // by variable
   std::vector<std::vector<ContextId>> contexts_;  // by variable: its narrow contexts
   SignedSums by_feature_, by_slot_;
+  // By slot in front of the narrow ones, if none of these has more than one term: 4 * feature + 2,
+  // plus 1 for a negative sign, or 0. Half as much to read, and no end of a list to guess.
+  std::vector<std::uint32_t> single_;
 };
 
 inline SlotMap::SlotMap(const FeatureSet& features, const ContextTable& table,
@@ -162,6 +183,34 @@ inline SlotMap::SlotMap(const FeatureSet& features, const ContextTable& table,
           " places in (variable, context) parameters are more than the index can hold (2^32)");
   by_feature_.terms.shrink_to_fit();
   by_slot_ = by_feature_.transposed(n_slots_);
+  if (features.size() >> 30 == 0 && n_wide_ > 0) find_single();
+}
+
+inline void SlotMap::find_single() {
+  std::vector<std::uint32_t> single(first_narrow(), 0);
+  for (std::size_t slot = 0; slot < single.size(); ++slot) {
+    const std::uint32_t first = by_slot_.begin[slot], end = by_slot_.begin[slot + 1];
+    if (end > first + 1) return;
+    if (end > first) {
+      const std::uint32_t term = by_slot_.terms[first];
+      single[slot] = 4 * (term >> 1) + 2 + (term & 1);
+    }
+  }
+  single_ = std::move(single);
+}
+
+template <class Number>
+void SlotMap::copy_single(std::span<const Number> weights, std::span<Number> u,
+                          const Execution& execution) const {
+  constexpr std::size_t kSlots = 8192;  // a task's share
+  parallel_for((u.size() + kSlots - 1) / kSlots, execution, [&](std::size_t task) {
+    for (std::size_t slot = task * kSlots; slot < std::min(u.size(), (task + 1) * kSlots); ++slot) {
+      using Bits = BitsOf<Number>;
+      const Bits term = single_[slot], there = Bits{0} - ((term >> 1) & 1);
+      const auto bits = std::bit_cast<Bits>(weights[term >> 2]) ^ (term << (8 * sizeof(Bits) - 1));
+      u[slot] = Number{0} + std::bit_cast<Number>(bits & there);  // no negative zeros
+    }
+  });
 }
 
 inline void SlotMap::lay_out(const Schema& schema, const IndexPlan& plan) {
@@ -169,6 +218,7 @@ inline void SlotMap::lay_out(const Schema& schema, const IndexPlan& plan) {
     bias_.push_back(n_slots_);
     n_slots_ += schema.cardinality(v) - 1u;
   }
+  n_slots_ += (kLanes - n_slots_ % kLanes) % kLanes;  // rows of the tiles begin cache lines
   wide_ = n_slots_;
   n_wide_ = plan.wide_contexts.size();
   n_slots_ += plan.n_tiles * n_wide_ * kLanes;

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <feldspar/base/aligned.hpp>
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/pack.hpp>
 #include <feldspar/base/simd.hpp>
@@ -61,12 +62,12 @@ class WideIndex {
   // kLanes.
   template <class Number>
   void add_margins(SimdLevel simd, const Number* u, std::size_t first, std::size_t last,
-                   Number* margins, std::vector<Number>& scratch) const;
+                   Number* margins, AlignedVector<Number>& scratch) const;
 
   // The transpose over the same rows: du = A' g, overwritten.
   template <class Number>
   void gradient(SimdLevel simd, const Number* g, std::size_t first, std::size_t last, Number* du,
-                std::vector<Number>& scratch) const;
+                AlignedVector<Number>& scratch) const;
 
  private:
   // x kLanes x 8 bytes = 512 KiB. Every row costs something in every block, most of it for loops
@@ -238,7 +239,7 @@ inline WideIndex::WideIndex(const FeatureSet& features, const ContextTable& tabl
 
 template <class Number>
 void WideIndex::add_margins(SimdLevel simd, const Number* u, std::size_t first, std::size_t last,
-                            Number* margins, std::vector<Number>& scratch) const {
+                            Number* margins, AlignedVector<Number>& scratch) const {
   for (const WideBlock& block : blocks_) {
     scratch.resize(std::max(scratch.size(), block.n_entries() * kLanes));
     run_kernel<detail::TabulateKernel>(simd, &block, u, scratch.data());
@@ -249,7 +250,7 @@ void WideIndex::add_margins(SimdLevel simd, const Number* u, std::size_t first, 
 
 template <class Number>
 void WideIndex::gradient(SimdLevel simd, const Number* g, std::size_t first, std::size_t last,
-                         Number* du, std::vector<Number>& scratch) const {
+                         Number* du, AlignedVector<Number>& scratch) const {
   std::fill_n(du, n_contexts_ * kLanes, Number{0});
   for (const WideBlock& block : blocks_) {
     scratch.resize(std::max(scratch.size(), block.n_entries() * kLanes));

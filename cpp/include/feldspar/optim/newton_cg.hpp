@@ -11,7 +11,8 @@
 //
 // Beside L-BFGS: as many products as that has evaluations, or somewhat more. It pays where a product
 // costs less than an evaluation, and where n is so large that reading the pairs of L-BFGS takes as
-// long as the function does: an iteration of conjugate gradients reads seven vectors of n numbers.
+// long as the function does: an iteration of conjugate gradients
+// reads eight vectors of n floats.
 //
 // Runs on the calling thread (the objective may use more); no randomness.
 //
@@ -19,11 +20,14 @@
 // Research Letters 9 (1990); Nocedal, Wright: Numerical Optimization (2006), algorithm 7.1.
 #pragma once
 
+#include <cstddef>
 #include <utility>
 
 #include <Eigen/Core>
 
 #include <feldspar/base/execution.hpp>
+#include <feldspar/base/pack.hpp>
+#include <feldspar/base/simd.hpp>
 #include <feldspar/optim/lbfgs.hpp>
 #include <feldspar/optim/lbfgs_memory.hpp>
 #include <feldspar/optim/line_search.hpp>
@@ -36,55 +40,115 @@ namespace feldspar {
 
 namespace detail {
 
+// The steps of conjugate gradients: numbers are stored in single precision and summed in double.
+struct MultiplyKernel {
+  FELDSPAR_ALWAYS_INLINE double operator()(const float* a, const float* b,
+                                           std::size_t n) const noexcept {
+    Pack sums = broadcast(0.0);
+    std::size_t i = 0;
+    for (; i + kPackSize <= n; i += kPackSize) sums += load_pack(a + i) * load_pack(b + i);
+    double rest = 0;
+    for (; i < n; ++i) rest += static_cast<double>(a[i]) * b[i];
+    return sum_of(sums) + rest;
+  }
+
+  static FELDSPAR_ALWAYS_INLINE double sum_of(const Pack& pack) noexcept {
+    double lanes[kPackSize];
+    store_pack(lanes, pack);
+    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  }
+};
+
+// solution += step * search, residual -= step * product; returns |residual|^2.
+struct StepKernel {
+  FELDSPAR_ALWAYS_INLINE double operator()(float* solution, float* residual, const float* search,
+                                           const float* product, std::size_t n,
+                                           double step) const noexcept {
+    Pack sums = broadcast(0.0);
+    std::size_t i = 0;
+    for (; i + kPackSize <= n; i += kPackSize) {
+      store_pack(solution + i, load_pack(solution + i) + step * load_pack(search + i));
+      const Pack left = load_pack(residual + i) - step * load_pack(product + i);
+      sums += left * left;
+      store_pack(residual + i, left);
+    }
+    double rest = 0;
+    for (; i < n; ++i) {
+      solution[i] = static_cast<float>(solution[i] + step * search[i]);
+      const double left = residual[i] - step * product[i];
+      rest += left * left;
+      residual[i] = static_cast<float>(left);
+    }
+    return MultiplyKernel::sum_of(sums) + rest;
+  }
+};
+
+// search = residual + factor * search
+struct TurnKernel {
+  FELDSPAR_ALWAYS_INLINE void operator()(float* search, const float* residual, std::size_t n,
+                                         float factor) const noexcept {
+    for (std::size_t i = 0; i < n; ++i) search[i] = residual[i] + factor * search[i];
+  }
+};
+
 // Finds directions; keeps its vectors from one to the next.
 class ConjugateGradients {
  public:
   ConjugateGradients(Eigen::Index dimension, const InitialInverse& preconditioner)
-      : preconditioner_(preconditioner),
-        residual_(dimension),
-        search_(dimension),
-        product_(dimension) {}
+      : preconditioner_(preconditioner), search_(dimension), product_(dimension) {}
 
   // Solves Hessian d = -gradient roughly. False: there is no direction, a limit was met.
   template <CurvedObjective Objective>
   bool solve(Objective& objective, OptimizeRun& run, const Eigen::VectorXd& gradient,
              Eigen::VectorXd& direction) {
     constexpr double kWorthwhile = 0.5;
-    direction.setZero(gradient.size());
-    residual_ = -gradient;
+    // In units of the gradient's length, lest its numbers are too small or too large for single
+    // precision.
+    const double length = gradient.norm();
+    residual_ = (gradient * (-1 / length)).cast<float>();
+    solution_.setZero(gradient.size());
     search_ = preconditioned();
-    double square = residual_.dot(search_), decrease = 0;
+    const auto n = static_cast<std::size_t>(gradient.size());
+    const SimdLevel simd = simd_level();
+    const auto multiply = [&](const Eigen::VectorXf& a, const Eigen::VectorXf& b) {
+      return run_kernel<MultiplyKernel>(simd, a.data(), b.data(), n);
+    };
+    double square = multiply(residual_, search_), decrease = 0;
     for (int k = 1;; ++k) {
-      if (!run.try_product() || !objective.hessian_product(search_, product_)) return false;
-      const double curvature = search_.dot(product_);
+      if (!run.try_product(objective, search_, product_)) return false;
+      const double curvature = multiply(search_, product_);
       // Rounding, or a function that is flat that way: what has been found must do.
       if (!(curvature > 0)) break;
       const double step = square / curvature;
-      direction += step * search_;
-      residual_ -= step * product_;
+      double next_square = run_kernel<StepKernel>(simd, solution_.data(), residual_.data(),
+                                                  std::as_const(search_).data(),
+                                                  std::as_const(product_).data(), n, step);
       const double gained = 0.5 * step * square;
       decrease += gained;
       if (k * gained < kWorthwhile * decrease) break;
-      const Eigen::VectorXd& next = preconditioned();
-      const double next_square = residual_.dot(next);
+      const Eigen::VectorXf& next = preconditioned();
+      if (preconditioner_.multiply) next_square = multiply(residual_, next);
       if (!(next_square > 0)) break;
-      search_ = next + (next_square / square) * search_;
+      run_kernel<TurnKernel>(simd, search_.data(), next.data(), n,
+                             static_cast<float>(next_square / square));
       square = next_square;
     }
-    if (decrease == 0) direction = search_;  // the steepest descent
+    // If not even one step was made: the steepest descent.
+    direction = length * (decrease > 0 ? solution_ : search_).cast<double>();
     return true;
   }
 
  private:
-  const Eigen::VectorXd& preconditioned() {
+  const Eigen::VectorXf& preconditioned() {
     if (!preconditioner_.multiply) return residual_;
-    preconditioned_ = residual_;
-    preconditioner_.multiply(preconditioned_);
+    Eigen::VectorXd exact = residual_.cast<double>();
+    preconditioner_.multiply(exact);
+    preconditioned_ = exact.cast<float>();
     return preconditioned_;
   }
 
   InitialInverse preconditioner_;
-  Eigen::VectorXd residual_, search_, product_, preconditioned_;
+  Eigen::VectorXf solution_, residual_, search_, product_, preconditioned_;
 };
 
 }  // namespace detail

@@ -33,11 +33,12 @@ concept GapBoundingObjective =
 
 // An objective may also multiply by its Hessian: hessian_product(direction, product) overwrites
 // `product`, which comes with the right size, with the Hessian at the point of the last
-// value_and_gradient times the direction. A few digits are enough. False: it was stopped.
+// value_and_gradient times the direction. In single precision: a few digits are enough. False: it was
+// stopped.
 template <class T>
 concept CurvedObjective =
     SmoothObjective<T> &&
-    requires(T& objective, const Eigen::VectorXd& direction, Eigen::VectorXd& product) {
+    requires(T& objective, const Eigen::VectorXf& direction, Eigen::VectorXf& product) {
       { objective.hessian_product(direction, product) } -> std::same_as<bool>;
     };
 

@@ -110,11 +110,16 @@ class OptimizeRun {
     return true;
   }
 
-  // Whether a product with the Hessian may be computed; counts it as an evaluation.
-  [[nodiscard]] bool try_product() {
+  // Computes a product with the Hessian, which counts as an evaluation; false when a limit forbids it
+  // or it was stopped in the middle.
+  template <CurvedObjective Objective>
+  [[nodiscard]] bool try_product(Objective& objective, const Eigen::VectorXf& direction,
+                                 Eigen::VectorXf& product) {
     if (limit_reached()) return false;
     ++evaluations_;
-    return true;
+    if (objective.hessian_product(direction, product)) return true;
+    status_ = Status::interrupted;
+    return false;
   }
 
   // `point` is the next iterate, reached with `step`.
