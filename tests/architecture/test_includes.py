@@ -2,7 +2,7 @@
 
 Of the standard library and Eigen it includes that itself, and nothing else; of ours, itself or by
 what it includes. The compiler would see the latter, too (``feldspar_headers_alone``, a part of
-``make test`` but not of the build under the sanitizers); here it takes a second.
+``make test`` but not of its build under the sanitizers); here it takes a second.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class LastEvaluation {
   std::vector<double> weights_, gradient_;
   double value_ = 0;
   bool keeps_curvature_ = false;
-  [[no_unique_address]] Curvature curvature_;
+  Curvature curvature_;
 };
 
 }  // namespace detail

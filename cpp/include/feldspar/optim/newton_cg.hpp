@@ -11,8 +11,7 @@
 //
 // Beside L-BFGS: as many products as that has evaluations, or somewhat more. It pays where a product
 // costs less than an evaluation, and where n is so large that reading the pairs of L-BFGS takes as
-// long as the function does: an iteration of conjugate gradients
-// reads eight vectors of n floats.
+// long as the function does: an iteration of conjugate gradients reads eight vectors of n floats.
 //
 // Runs on the calling thread (the objective may use more); no randomness.
 //
