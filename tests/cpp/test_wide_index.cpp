@@ -116,6 +116,29 @@ TEST_CASE("many patterns are cut into blocks that a cache holds, with equal prod
   check_products(index, family.matrix(), 0, family.data.n_rows());
 }
 
+TEST_CASE("sums by entry are those by row to the last bit; many rows do without them") {
+  Dice dice(3);
+  const ContextFamily family =
+      make_family("few rows", pairs_with_first(200), binary_rows(dice, 200, 300, 0.4));
+  const std::size_t n = family.data.n_rows();
+  const std::vector<double> g = dice.numbers(n * kLanes, -1.0, 1.0);
+  const WideIndex index = index_of(family);
+  for (const WideBlock& block : index.blocks()) {
+    CHECK(block.order.size() == block.n_entries());
+    AlignedVector<double> by_row(block.n_entries() * kLanes), by_entry(by_row.size(), 1e9);
+    for (const SimdLevel level : simd_levels()) {
+      run_kernel<detail::SpreadKernel>(level, &block, g.data(), std::size_t{0}, n, by_row.data());
+      run_kernel<detail::GatherKernel>(level, &block, g.data(), by_entry.data());
+      CHECK(same_bits(by_entry, by_row));
+    }
+  }
+  const ContextFamily long_family =
+      make_family("many rows", pairs_with_first(16), binary_rows(dice, 16, 40'000, 0.5));
+  REQUIRE(long_family.data.n_rows() > 16'384);
+  const WideIndex long_index = index_of(long_family);
+  for (const WideBlock& block : long_index.blocks()) CHECK(block.order.empty());
+}
+
 TEST_CASE("more than 65535 rows") {
   Dice dice(2);
   const ContextFamily family =

@@ -261,7 +261,9 @@ class WeightRun {
     if constexpr (detail::LastEvaluation<LogLikelihood>::kCurved)
       if (likelihood_.has_cheap_products()) {
         last_.keep_curvature();
-        return minimize_newton_cg(objective, z_, optimize, execution, initial_inverse());
+        // Where the prior rules, the objective is nearly quadratic from the start.
+        const bool far_away = !likelihood_.geometry().outnumbers_data();
+        return minimize_newton_cg(objective, z_, optimize, execution, initial_inverse(), far_away);
       }
     if (!memory_) memory_.emplace(z_.size(), optimize.memory, initial_inverse());
     return minimize_lbfgs(objective, z_, *memory_, optimize, execution);

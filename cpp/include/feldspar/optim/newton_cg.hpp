@@ -9,6 +9,9 @@
 // function follows it. The gradients end once a step of theirs decreases q by less than half of what
 // their steps did on average (Nash and Sofer).
 //
+// Far from the minimum that model is worth little, and L-BFGS gets ahead faster: a run begins with its
+// steps, with few pairs, until some of them together decrease the value by a small share only.
+//
 // Beside L-BFGS: as many products as that has evaluations, or somewhat more. It pays where a product
 // costs less than an evaluation, and where n is so large that reading the pairs of L-BFGS takes as
 // long as the function does: an iteration of conjugate gradients reads eight vectors of n floats.
@@ -20,6 +23,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include <Eigen/Core>
@@ -90,6 +94,11 @@ struct TurnKernel {
   }
 };
 
+// Pairs of L-BFGS on the way there, and the share of the value by which kDecreasePeriod of its steps
+// decrease it when the minimum is near.
+inline constexpr int kFewPairs = 5;
+inline constexpr double kNear = 0.05;
+
 // Finds directions; keeps its vectors from one to the next.
 class ConjugateGradients {
  public:
@@ -153,13 +162,13 @@ class ConjugateGradients {
 }  // namespace detail
 
 // Minimises `objective` from x0; `preconditioner` ideally multiplies by nearly the inverse of the
-// Hessian. An iteration is a step of Newton's; products with the Hessian count as evaluations. Throws
-// as minimize_lbfgs.
+// Hessian. Where `far_away` is false, the function is nearly quadratic from x0 on, and all steps are
+// Newton's. Products with the Hessian count as evaluations. Throws as minimize_lbfgs.
 template <CurvedObjective Objective>
 OptimizeResult minimize_newton_cg(Objective& objective, const Eigen::VectorXd& x0,
                                   const OptimizeOptions& options = {},
                                   const Execution& execution = {},
-                                  const InitialInverse& preconditioner = {}) {
+                                  const InitialInverse& preconditioner = {}, bool far_away = true) {
   OptimizeRun run(options, execution);
   check_start(objective, x0, {});
   Iterate current(x0);
@@ -167,18 +176,30 @@ OptimizeResult minimize_newton_cg(Objective& objective, const Eigen::VectorXd& x
 
   Iterate trial(x0);
   Eigen::VectorXd direction(x0.size());
+  std::optional<LbfgsMemory> memory;
+  if (far_away) memory.emplace(x0.size(), detail::kFewPairs, preconditioner);
   detail::ConjugateGradients gradients(x0.size(), preconditioner);
   while (run.goes_on(current, gap_bound(objective, current.gradient))) {
-    if (!gradients.solve(objective, run, current.gradient, direction)) break;
+    double first_step = 1;
+    if (memory) {
+      direction = -current.gradient;
+      memory->multiply(direction);
+      first_step = memory->natural_step(direction);
+    } else if (!gradients.solve(objective, run, current.gradient, direction)) {
+      break;
+    }
     const LineSearchResult search =
-        detail::search_along(objective, run, current, direction, 1.0, trial);
+        detail::search_along(objective, run, current, direction, first_step, trial);
     if (search.outcome == LineSearchOutcome::stopped) break;
     if (search.outcome == LineSearchOutcome::failed) {
-      run.stall();
+      if (!memory) run.stall();
+      memory.reset();
       continue;
     }
+    if (memory) memory->push(trial.x - current.x, trial.gradient - current.gradient);
     std::swap(current, trial);
     run.accept(current, search.step);
+    if (memory && run.decreases_less_than(detail::kNear)) memory.reset();
   }
   return std::move(run).finish(current);
 }

@@ -130,11 +130,19 @@ class OptimizeRun {
 
   void stall() noexcept { status_ = Status::stalled; }
 
+  // Whether the last kDecreasePeriod iterations decreased the value by less than this share of it.
+  bool decreases_less_than(double share) const {
+    if (share <= 0 || iterations_ < kDecreasePeriod) return false;
+    const double now = history_.back().value;
+    const double before = history_[history_.size() - 1 - kDecreasePeriod].value;
+    return before - now < share * std::max(std::abs(now), 1.0);
+  }
+
   // Whether to take another step from `current`, whose value is at most `gap` above the minimum.
   bool goes_on(const Iterate& current, double gap) {
     if (status_) return false;
     if (current.gradient_norm <= options_.gradient_tolerance || gap < options_.gap_tolerance ||
-        decrease_is_small())
+        decreases_less_than(options_.relative_decrease))
       status_ = Status::converged;
     else if (iterations_ >= options_.max_iterations)
       status_ = Status::max_iterations;
@@ -175,13 +183,6 @@ class OptimizeRun {
     else if (seconds() >= options_.max_seconds)
       status_ = Status::time_limit;
     return status_.has_value();
-  }
-
-  bool decrease_is_small() const {
-    if (options_.relative_decrease <= 0 || iterations_ < kDecreasePeriod) return false;
-    const double now = history_.back().value;
-    const double before = history_[history_.size() - 1 - kDecreasePeriod].value;
-    return before - now < options_.relative_decrease * std::max(std::abs(now), 1.0);
   }
 
   // Of points whose values rounding cannot tell apart, the one with the smaller gradient is better.
