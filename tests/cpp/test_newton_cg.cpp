@@ -98,6 +98,33 @@ TEST_CASE("it ends where L-BFGS ends") {
   }
 }
 
+TEST_CASE("directions are the more exact the better the last model was") {
+  // Quadratic: every model is exact, only the first is not trusted.
+  Quadratic objective = badly_scaled_quadratic(100, 1e3);
+  const OptimizeResult result =
+      minimize_newton_cg(objective, VectorXd::Zero(100), with_tolerance(1e-6), {}, {}, false);
+  CHECK(result.converged());
+  CHECK(result.iterations < 15);  // 26 if none is
+}
+
+TEST_CASE("conjugate gradients end where the run would") {
+  struct Bounded : Quadratic {
+    double gap_bound(const VectorXd& gradient) const { return 0.5 * gradient.squaredNorm(); }
+  } objective{badly_scaled_quadratic(100, 1e3)};
+  static_assert(GapBoundingObjective<Bounded>);
+  OptimizeOptions options = with_tolerance(1e-12);
+  options.gap_tolerance = 1e-2;
+  const OptimizeResult result =
+      minimize_newton_cg(objective, VectorXd::Zero(100), options, {}, {}, false);
+  REQUIRE(result.converged());
+  options.gap_tolerance = 0;
+  options.max_iterations = result.iterations;
+  const OptimizeResult further =
+      minimize_newton_cg(objective, VectorXd::Zero(100), options, {}, {}, false);
+  CHECK(further.status == Status::max_iterations);
+  CHECK(further.evaluations > result.evaluations);  // of the last direction
+}
+
 TEST_CASE("functions of any size and number of variables are minimised") {
   for (const double size : {1e-6, 1.0, 1e20})
     for (const Eigen::Index n : {1, 3, 4, 6, 17}) {

@@ -112,8 +112,8 @@ TEST_CASE("narrow contexts are those of the variable that are not wide, ascendin
 
 TEST_CASE("a slot is the score of its value less that of value 0") {
   for (const Mapped& mapped : mapped_problems()) {
-    std::vector<double> u(mapped.slots.n_slots(), 1e9);  // overwritten
-    mapped.slots.spread<double>(mapped.problem.weights, u);
+    std::vector<double> u(mapped.slots.n_slots(), 1e9), scratch;  // u is overwritten
+    mapped.slots.spread<double>(mapped.problem.weights, u, scratch);
     double worst = 0;
     for (const auto& [v, c] : mapped.pairs()) {
       const std::vector<double> s = scores(mapped, v, c);
@@ -131,9 +131,9 @@ TEST_CASE("collect is the transpose of spread") {
   Dice dice(9);
   for (const Mapped& mapped : mapped_problems()) {
     const std::size_t n = mapped.problem.weights.size();
-    std::vector<double> u(mapped.slots.n_slots());
+    std::vector<double> u(mapped.slots.n_slots()), scratch;
     const std::vector<double> du = dice.numbers(u.size());
-    mapped.slots.spread<double>(mapped.problem.weights, u);
+    mapped.slots.spread<double>(mapped.problem.weights, u, scratch);
     std::vector<double> collected(n);
     mapped.slots.collect<double>(du, collected);
     CHECK(dot(u, du) == doctest::Approx(dot(mapped.problem.weights, collected)).epsilon(1e-12));
@@ -155,9 +155,9 @@ TEST_CASE("slots and features in several blocks give the same bits on any number
   REQUIRE(features.size() > 2 * 8192);
   Dice dice(11);
   const std::vector<double> weights = dice.numbers(features.size());
-  std::vector<double> u(slots.n_slots()), u_shared(u.size());
-  slots.spread<double>(weights, u, Execution{1});
-  slots.spread<double>(weights, u_shared, Execution{3});
+  std::vector<double> u(slots.n_slots()), u_shared(u.size()), scratch;
+  slots.spread<double>(weights, u, scratch, Execution{1});
+  slots.spread<double>(weights, u_shared, scratch, Execution{3});
   CHECK(same_bits(u, u_shared));
   std::vector<double> gradient(features.size()), gradient_shared(features.size());
   slots.collect<double>(u, gradient, Execution{1});
@@ -190,13 +190,13 @@ TEST_CASE("slots of at most one term are filled as all others are") {
     REQUIRE(n > slots.tile(0));
     std::vector<double> weights = dice.numbers(features->size());
     weights[0] = -0.0;
-    std::vector<double> at_once(n, 1e9), in_parts(n, 1e9);
-    slots.spread<double>(weights, at_once);
+    std::vector<double> at_once(n, 1e9), in_parts(n, 1e9), scratch;
+    slots.spread<double>(weights, at_once, scratch);
     slots.spread<double>(weights, in_parts, 0, n);
     CHECK(same_bits(at_once, in_parts));
     const std::vector<float> singles(weights.begin(), weights.end());
-    std::vector<float> small(n, 1e9f);
-    slots.spread<float>(singles, small);
+    std::vector<float> small(n, 1e9f), small_scratch;
+    slots.spread<float>(singles, small, small_scratch);
     CHECK(distance(std::vector<double>(small.begin(), small.end()), at_once) < 1e-6);
   }
 }

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <numeric>
 #include <span>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -100,23 +101,30 @@ class MarginMap {
     // whose are in du at once; and of the biases, kLanes each.
     std::vector<AlignedVector<Number>> partial_du;
     std::vector<Number> bias_du;
+    std::vector<Number> weights;  // for SlotMap
   };
   template <class Number>
   struct Scratch {
     AlignedVector<Number> margins, table;
+    std::thread::id used_by;
   };
-  // A stack of scratch, as high as there are threads at work.
+  // A stack of scratch, as high as there are threads at work. A thread gets what it had before, if it
+  // is there: that is in the cache of its core, and what another core wrote takes long to come.
   template <class Number>
   class ScratchStack {
    public:
     Scratch<Number> take() {
       const std::lock_guard lock(mutex_);
       if (stack_.empty()) return {};
+      const auto own =
+          std::ranges::find(stack_, std::this_thread::get_id(), &Scratch<Number>::used_by);
+      if (own != stack_.end()) std::swap(*own, stack_.back());
       Scratch<Number> scratch = std::move(stack_.back());
       stack_.pop_back();
       return scratch;
     }
     void give_back(Scratch<Number> scratch) {
+      scratch.used_by = std::this_thread::get_id();
       const std::lock_guard lock(mutex_);
       stack_.push_back(std::move(scratch));
     }
@@ -282,7 +290,8 @@ double MarginMap::there_and_back(SimdLevel simd, std::span<const Number> weights
   Buffers<Number>& buffers = workspace<Number>().buffers;
   make_room(buffers);
   // The slots that variables share; each fills its own when its turn comes.
-  slots_.spread(weights, std::span(buffers.u).first(slots_.first_narrow()), execution);
+  slots_.spread(weights, std::span(buffers.u).first(slots_.first_narrow()), buffers.weights,
+                execution);
 
   std::vector<double> values(narrow_only_.size(), 0.0);
   parallel_for(narrow_tasks_.size(), execution, [&](std::size_t task) {

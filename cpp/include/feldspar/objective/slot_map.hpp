@@ -44,15 +44,15 @@ class SlotMap {
   // The contexts that variable v keeps in its narrow index, ascending.
   std::span<const ContextId> narrow_contexts(Variable v) const noexcept { return contexts_[v]; }
 
-  // u := what the weights put into the slots; the first of them, as many as u has, or those from
-  // `first` to `last`.
+  // u := what the weights put into the slots; the first of them, as many as u has (with a copy of the
+  // weights in `scratch`), or those from `first` to `last`.
   template <class Number>
-  void spread(std::span<const Number> weights, std::span<Number> u,
+  void spread(std::span<const Number> weights, std::span<Number> u, std::vector<Number>& scratch,
               const Execution& execution = {}) const {
     if (single_.empty() || u.size() != single_.size())
       by_slot_.sum(weights, u, execution);
     else
-      copy_single(weights, u, execution);
+      copy_single(weights, u, scratch, execution);
   }
   template <class Number>
   void spread(std::span<const Number> weights, std::span<Number> u, std::size_t first,
@@ -80,6 +80,16 @@ class SlotMap {
   struct SignedSums {
     std::vector<std::uint32_t> begin{0};  // by row
     std::vector<std::uint32_t> terms;     // 2 * column, plus 1 for a negative sign
+    // Where rows of as many terms each begin, once they were looked for. Features come by their
+    // lengths, so there are few; among slots there may be many.
+    std::vector<std::uint32_t> runs;
+
+    // When all rows are there.
+    void find_runs() {
+      for (std::uint32_t row = 0; row + 1 < begin.size(); ++row)
+        if (row == 0 || n_terms(row) != n_terms(row - 1)) runs.push_back(row);
+      runs.push_back(static_cast<std::uint32_t>(begin.size() - 1));
+    }
 
     template <class Number>
     void sum(std::span<const Number> source, std::span<Number> out,
@@ -93,16 +103,23 @@ class SlotMap {
     template <class Number>
     void sum_rows(std::span<const Number> source, std::span<Number> out, std::size_t first,
                   std::size_t last) const noexcept {
-      for (std::size_t row = first; row < last; ++row) {
-        Number sum = 0;
-        for (std::size_t t = begin[row]; t < begin[row + 1]; ++t) {
-          // The sign goes in by its bit: a branch would be a guess.
-          using Bits = BitsOf<Number>;
-          const auto bits = std::bit_cast<Bits>(source[terms[t] >> 1]);
-          const Bits sign = static_cast<Bits>(terms[t]) << (8 * sizeof(Bits) - 1);
-          sum += std::bit_cast<Number>(bits ^ sign);
+      if (runs.empty()) return sum_run<0>(source, out, first, last);
+      for (auto run = std::ranges::upper_bound(runs, first); first < last; ++run) {
+        const std::size_t end = std::min<std::size_t>(*run, last);
+        switch (n_terms(first)) {
+          case 1:
+            sum_run<1>(source, out, first, end);
+            break;
+          case 2:
+            sum_run<2>(source, out, first, end);
+            break;
+          case 3:
+            sum_run<3>(source, out, first, end);
+            break;
+          default:
+            sum_run<0>(source, out, first, end);
         }
-        out[row] = sum;
+        first = end;
       }
     }
 
@@ -119,12 +136,35 @@ class SlotMap {
       return other;
     }
 
-    std::size_t bytes() const noexcept { return 4 * (begin.size() + terms.size()); }
+    std::size_t bytes() const noexcept { return 4 * (begin.size() + terms.size() + runs.size()); }
+
+   private:
+    std::uint32_t n_terms(std::size_t row) const noexcept { return begin[row + 1] - begin[row]; }
+
+    // Rows of kTerms terms each, which spares the loop that has an end to be guessed; 0: of any
+    // number.
+    template <std::size_t kTerms, class Number>
+    void sum_run(std::span<const Number> source, std::span<Number> out, std::size_t first,
+                 std::size_t last) const noexcept {
+      const std::uint32_t* term = terms.data() + begin[first];
+      for (std::size_t row = first; row < last; ++row) {
+        const std::size_t n = kTerms > 0 ? kTerms : n_terms(row);
+        Number sum = 0;
+        for (std::size_t t = 0; t < n; ++t, ++term) {
+          // The sign goes in by its bit: a branch would be a guess.
+          using Bits = BitsOf<Number>;
+          const auto bits = std::bit_cast<Bits>(source[*term >> 1]);
+          const Bits sign = static_cast<Bits>(*term) << (8 * sizeof(Bits) - 1);
+          sum += std::bit_cast<Number>(bits ^ sign);
+        }
+        out[row] = sum;
+      }
+    }
   };
 
   template <class Number>
   void copy_single(std::span<const Number> weights, std::span<Number> u,
-                   const Execution& execution) const;
+                   std::vector<Number>& scratch, const Execution& execution) const;
 
   void lay_out(const Schema& schema, const IndexPlan& plan);
   void find_single();
@@ -134,9 +174,11 @@ class SlotMap {
   std::vector<std::size_t> bias_, narrow_;        // by variable
   std::vector<std::vector<ContextId>> contexts_;  // by variable: its narrow contexts
   SignedSums by_feature_, by_slot_;
-  // By slot in front of the narrow ones, if none of these has more than one term: 4 * feature + 2,
-  // plus 1 for a negative sign, or 0. Half as much to read, and no end of a list to guess.
+  // By slot in front of the narrow ones, if none of these has more than one term: where its number
+  // is among zero, the weights, and their negatives. Half as much to read as a list for each slot, and
+  // nothing to compute.
   std::vector<std::uint32_t> single_;
+  bool single_negative_ = false;  // some are among the negatives
 };
 
 inline SlotMap::SlotMap(const FeatureSet& features, const ContextTable& table,
@@ -183,17 +225,20 @@ inline SlotMap::SlotMap(const FeatureSet& features, const ContextTable& table,
           " places in (variable, context) parameters are more than the index can hold (2^32)");
   by_feature_.terms.shrink_to_fit();
   by_slot_ = by_feature_.transposed(n_slots_);
-  if (features.size() >> 30 == 0 && n_wide_ > 0) find_single();
+  by_feature_.find_runs();
+  if (features.size() >> 31 == 0 && n_wide_ > 0) find_single();
 }
 
 inline void SlotMap::find_single() {
+  const auto n_features = static_cast<std::uint32_t>(by_feature_.begin.size() - 1);
   std::vector<std::uint32_t> single(first_narrow(), 0);
   for (std::size_t slot = 0; slot < single.size(); ++slot) {
     const std::uint32_t first = by_slot_.begin[slot], end = by_slot_.begin[slot + 1];
     if (end > first + 1) return;
     if (end > first) {
       const std::uint32_t term = by_slot_.terms[first];
-      single[slot] = 4 * (term >> 1) + 2 + (term & 1);
+      single[slot] = 1 + (term >> 1) + (term & 1 ? n_features : 0);
+      single_negative_ |= (term & 1) != 0;
     }
   }
   single_ = std::move(single);
@@ -201,15 +246,18 @@ inline void SlotMap::find_single() {
 
 template <class Number>
 void SlotMap::copy_single(std::span<const Number> weights, std::span<Number> u,
-                          const Execution& execution) const {
+                          std::vector<Number>& scratch, const Execution& execution) const {
+  const std::size_t n = weights.size();
+  scratch.resize(1 + (single_negative_ ? 2 * n : n));
+  scratch[0] = 0;
+  // Sums, as elsewhere: no zero is negative.
+  for (std::size_t j = 0; j < n; ++j) scratch[1 + j] = Number{0} + weights[j];
+  if (single_negative_)
+    for (std::size_t j = 0; j < n; ++j) scratch[1 + n + j] = Number{0} - weights[j];
   constexpr std::size_t kSlots = 8192;  // a task's share
   parallel_for((u.size() + kSlots - 1) / kSlots, execution, [&](std::size_t task) {
-    for (std::size_t slot = task * kSlots; slot < std::min(u.size(), (task + 1) * kSlots); ++slot) {
-      using Bits = BitsOf<Number>;
-      const Bits term = single_[slot], there = Bits{0} - ((term >> 1) & 1);
-      const auto bits = std::bit_cast<Bits>(weights[term >> 2]) ^ (term << (8 * sizeof(Bits) - 1));
-      u[slot] = Number{0} + std::bit_cast<Number>(bits & there);  // no negative zeros
-    }
+    const std::size_t last = std::min(u.size(), (task + 1) * kSlots);
+    for (std::size_t slot = task * kSlots; slot < last; ++slot) u[slot] = scratch[single_[slot]];
   });
 }
 

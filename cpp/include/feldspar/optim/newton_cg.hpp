@@ -6,8 +6,10 @@
 // search (line_search.hpp).
 //
 // How roughly: the quadratic model of the function that d minimises, q, is worth no more than the
-// function follows it. The gradients end once a step of theirs decreases q by less than half of what
-// their steps did on average (Nash and Sofer).
+// function follows it. The gradients end once a step of theirs decreases q by less than a share of what
+// their steps did on average (Nash and Sofer), a half at first. Where the function decreased nearly as
+// the last model said, the share is smaller: each end forgets what the gradients know of the Hessian.
+// And they end when the gradient that q has where they are would end the run.
 //
 // Far from the minimum that model is worth little, and L-BFGS gets ahead faster: a run begins with its
 // steps, with few pairs, until some of them together decrease the value by a small share only.
@@ -22,6 +24,8 @@
 // Research Letters 9 (1990); Nocedal, Wright: Numerical Optimization (2006), algorithm 7.1.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -105,11 +109,13 @@ class ConjugateGradients {
   ConjugateGradients(Eigen::Index dimension, const InitialInverse& preconditioner)
       : preconditioner_(preconditioner), search_(dimension), product_(dimension) {}
 
-  // Solves Hessian d = -gradient roughly. False: there is no direction, a limit was met.
+  // Solves Hessian d = -gradient roughly, where the value is at most `gap` above the minimum. False:
+  // there is no direction, a limit was met.
   template <CurvedObjective Objective>
-  bool solve(Objective& objective, OptimizeRun& run, const Eigen::VectorXd& gradient,
+  bool solve(Objective& objective, OptimizeRun& run, const Eigen::VectorXd& gradient, double gap,
              Eigen::VectorXd& direction) {
-    constexpr double kWorthwhile = 0.5;
+    constexpr double kMostWorthwhile = 0.5, kLeastWorthwhile = 0.05, kDistrust = 10, kEnough = 0.5;
+    const double worthwhile = std::clamp(kDistrust * distrust_, kLeastWorthwhile, kMostWorthwhile);
     // In units of the gradient's length, lest its numbers are too small or too large for single
     // precision.
     const double length = gradient.norm();
@@ -133,7 +139,9 @@ class ConjugateGradients {
                                                   std::as_const(product_).data(), n, step);
       const double gained = 0.5 * step * square;
       decrease += gained;
-      if (k * gained < kWorthwhile * decrease) break;
+      if (k * gained < worthwhile * decrease) break;
+      // The bound is about as many times the gradient's square as before.
+      if (gap * next_square < kEnough * run.options().gap_tolerance) break;
       const Eigen::VectorXf& next = preconditioned();
       if (preconditioner_.multiply) next_square = multiply(residual_, next);
       if (!(next_square > 0)) break;
@@ -141,9 +149,15 @@ class ConjugateGradients {
                              static_cast<float>(next_square / square));
       square = next_square;
     }
+    predicted_ = length * length * decrease;
     // If not even one step was made: the steepest descent.
     direction = length * (decrease > 0 ? solution_ : search_).cast<double>();
     return true;
+  }
+
+  // What came of the last direction: the step and by how much it decreased the function.
+  void learn(double step, double decrease) {
+    distrust_ = step == 1 && predicted_ > 0 ? std::abs(decrease - predicted_) / predicted_ : 1.0;
   }
 
  private:
@@ -156,6 +170,8 @@ class ConjugateGradients {
   }
 
   InitialInverse preconditioner_;
+  double predicted_ = 0;  // decrease of the last direction's model
+  double distrust_ = 1;   // by what share the function differed from it
   Eigen::VectorXf solution_, residual_, search_, product_, preconditioned_;
 };
 
@@ -179,13 +195,15 @@ OptimizeResult minimize_newton_cg(Objective& objective, const Eigen::VectorXd& x
   std::optional<LbfgsMemory> memory;
   if (far_away) memory.emplace(x0.size(), detail::kFewPairs, preconditioner);
   detail::ConjugateGradients gradients(x0.size(), preconditioner);
-  while (run.goes_on(current, gap_bound(objective, current.gradient))) {
+  for (;;) {
+    const double gap = gap_bound(objective, current.gradient);
+    if (!run.goes_on(current, gap)) break;
     double first_step = 1;
     if (memory) {
       direction = -current.gradient;
       memory->multiply(direction);
       first_step = memory->natural_step(direction);
-    } else if (!gradients.solve(objective, run, current.gradient, direction)) {
+    } else if (!gradients.solve(objective, run, current.gradient, gap, direction)) {
       break;
     }
     const LineSearchResult search =
@@ -196,7 +214,10 @@ OptimizeResult minimize_newton_cg(Objective& objective, const Eigen::VectorXd& x
       memory.reset();
       continue;
     }
-    if (memory) memory->push(trial.x - current.x, trial.gradient - current.gradient);
+    if (memory)
+      memory->push(trial.x - current.x, trial.gradient - current.gradient);
+    else
+      gradients.learn(search.step, current.value - trial.value);
     std::swap(current, trial);
     run.accept(current, search.step);
     if (memory && run.decreases_less_than(detail::kNear)) memory.reset();
