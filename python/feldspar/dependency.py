@@ -523,6 +523,11 @@ def _core_distribution(
 
 def _state(schema: Schema, base: Any) -> npt.NDArray[np.int32]:
     """Return the codes of a complete state."""
+    if not isinstance(base, Iterable):
+        raise TypeError(
+            "base: expected 'marginals', 'mode', 'uniform' or a value of each variable, got "
+            f"{base!r}"
+        )
     if not isinstance(base, Mapping):
         row: npt.NDArray[np.int32] = core_codes(Table.of([list(base)], schema=schema))[0]
         return row

@@ -498,12 +498,13 @@ class MarkovNetwork(ConditionalModel):
     def markov_blanket(self, variable: str | int) -> tuple[str, ...]:
         """Return the names of the variables that share a feature of non-zero weight with it."""
         own = self.schema.index(variable)
-        blanket: set[int] = set()
-        for j in np.flatnonzero(self.weights):
-            scope = self.features.variables(int(j))
-            if own in scope:
-                blanket.update(scope)
-        return tuple(self.schema.names[v] for v in sorted(blanket - {own}))
+        begin, variables, *_ = self.features._core.flatten()
+        feature = np.repeat(np.arange(len(self.features)), np.diff(begin))
+        is_near = np.zeros(len(self.features), dtype=bool)
+        is_near[feature[variables == own]] = True
+        is_near &= self.weights != 0
+        blanket = np.unique(variables[is_near[feature]])
+        return tuple(self.schema.names[v] for v in blanket if v != own)
 
     def to_networkx(self, *, strengths: bool = True) -> nx.Graph:
         """Return the graph: an edge joins variables that share a feature of non-zero weight.

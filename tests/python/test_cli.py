@@ -219,6 +219,13 @@ def test_learn_remembers_how(model: str) -> None:
     assert metadata["training"]["prior_sd"] == 1.0
 
 
+@pytest.mark.parametrize("method", ["independent", "dtsl"])
+def test_learn_without_end(folder: Path, method: str) -> None:
+    run_json("learn", "rain.csv", "--method", method, "--time-limit", "inf", "-o", "a.json")
+    learner = fs.MarkovNetwork.load("a.json").metadata["learner"]
+    assert learner.get("time_limit") is None
+
+
 def test_learn_keeps_what_validates_best(folder: Path) -> None:
     grid = ["--prior-sd", "0.01", "--prior-sd", "none", "--l1", "0", "--l1", "3"]
     result = run_json("learn", "rain.csv", "--valid", "rain.csv", *QUICK, *grid, "-o", "a.json")

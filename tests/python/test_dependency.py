@@ -266,6 +266,12 @@ def test_a_consistent_network_becomes_its_joint_distribution(
     )
 
 
+def test_a_base_that_is_no_state() -> None:
+    nothing: Any = None
+    with pytest.raises(TypeError, match="base: expected 'marginals', 'mode', 'uniform' or a value"):
+        mixed().to_markov(base=nothing)
+
+
 def test_base_states_by_name() -> None:
     network = mixed()
 

@@ -100,6 +100,12 @@ def test_dtblm_starts_from_what_dtsl_finds() -> None:
     assert _same(start, found)
 
 
+def test_a_prior_to_take_over_where_there_is_none() -> None:
+    closed_form: Any = fs.DN2MN(relearn=False)
+    with pytest.raises(ValueError, match=r"prior_sd: DN2MN\(.*has no prior to take over"):
+        fs.DTBLM(dtsl=closed_form, alpha=1.0).fit(TRAIN, X_valid=VALID)
+
+
 def test_dtblm_takes_the_prior_of_its_start() -> None:
     trees = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=0.3)
     learner = fs.DTBLM(dtsl=trees, alpha=1.0, prior_sd=["dtsl", 2.0, 0.3]).fit(TRAIN, X_valid=VALID)

@@ -33,8 +33,9 @@ class Diagnostics:
         Whether all rows converged; ``None`` for methods that have no such thing.
     seconds : float
     per_row : dict of arrays
-        What the method tells of each row: ``r_hat`` and ``effective_size`` of samplers,
-        ``iterations`` and ``residual`` of message passing, ``log_partition`` where it is known.
+        What the method tells of each row: ``r_hat`` (infinite for fewer than four samples a chain)
+        and ``effective_size`` of samplers, ``iterations`` and ``residual`` of message passing,
+        ``log_partition`` where it is known.
     standard_errors : array or None
         Of samplers: the standard error of every probability, laid out like the probabilities.
     status : {"finished", "time_limit", "interrupted"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from feldspar._random import RandomState
@@ -115,26 +115,30 @@ class DTBLM(MarkovLearner):
     def _has_choice(self) -> bool:
         return True  # at least between the trees' network and what becomes of it
 
-    def _prior_sds(self, chosen: float | None) -> list[Any]:
-        """Return the priors to try, those by name replaced; each once."""
+    def _prior_sds(self, chosen: Mapping[str, Any]) -> list[Any]:
+        """Return the priors to try, those by name replaced by the trees' choice; each once."""
         priors: list[Any] = []
         for sd in self._choices("prior_sd"):
             if isinstance(sd, str) and sd != "dtsl":
                 raise ValueError(f"prior_sd: expected numbers, None or 'dtsl', got {sd!r}")
-            own = chosen if sd == "dtsl" else sd
+            if sd == "dtsl" and "prior_sd" not in chosen:
+                raise ValueError(
+                    f"prior_sd: {self.dtsl!r} has no prior to take over; expected numbers or None"
+                )
+            own = chosen["prior_sd"] if sd == "dtsl" else sd
             if own not in priors:
                 priors.append(own)
         return priors
 
     def _search(self, search: Search) -> None:
-        self._prior_sds(None)
+        self._prior_sds({"prior_sd": None})  # wrong ones before anything is learned
         check_checkpoint(self.checkpoint)
         own = self._trees()._search_as_part(search, "dtsl")
         start = self.dtsl_network_ = own.network
         assert start is not None
         params = {"dtsl": own.params}
         search.offer(start, params, n_jobs=self.n_jobs)
-        weights = self._weight_settings().with_priors(self._prior_sds(own.params["prior_sd"]))
+        weights = self._weight_settings().with_priors(self._prior_sds(own.params))
         settings = BottomUpSettings(
             alpha=self._choices("alpha"),
             relearn_every=self._choices("relearn_every"),

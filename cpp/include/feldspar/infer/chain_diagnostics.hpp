@@ -12,7 +12,8 @@
 //   the difference is added (the lugsail estimator: Vats and Flegal 2021).
 //
 // Cost: one pass over the draws; effective_sample_size one more for each lag until the
-// autocorrelation is lost in noise. Values that do not vary have R-hat 1 and count in full.
+// autocorrelation is lost in noise. Values that do not vary have R-hat 1 and count in full; chains of
+// fewer than four draws tell nothing of whether they have met, and have an infinite one.
 #pragma once
 
 #include <algorithm>
@@ -316,7 +317,11 @@ inline SeriesSummary SeriesMoments::summarize(std::size_t series) const {
   const double error = apart ? std::max(by_chains, by_batches) : by_batches;
   summary.standard_error = std::sqrt(error);
   const bool constant = variance <= kNegligibleVariance;
-  summary.r_hat = constant || length_ < 4 ? 1.0 : feldspar::r_hat(means, variances, n / 2);
+  constexpr std::size_t kLeastDraws = 4;  // of a chain that is cut in half
+  if (length_ < kLeastDraws)
+    summary.r_hat = std::numeric_limits<double>::infinity();
+  else if (!constant)
+    summary.r_hat = feldspar::r_hat(means, variances, n / 2);
   summary.effective_size =
       constant ? total : variance / std::max(error, variance / (total * std::log10(total + 9)));
   return summary;

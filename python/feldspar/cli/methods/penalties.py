@@ -50,6 +50,7 @@ TOLERANCE = click.Option(
 TIME_LIMIT = click.Option(
     ["--time-limit"],
     type=click.FloatRange(min=0, min_open=True),
+    callback=lambda _, __, limit: None if limit == math.inf else limit,
     metavar="SECONDS",
     help="When it is over, the best network so far is written.  [none]",
 )
