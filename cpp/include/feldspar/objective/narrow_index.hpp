@@ -141,8 +141,9 @@ inline FlatLists chosen_lists(const FlatLists& lists, std::span<const std::uint3
   for (const std::uint32_t i : chosen)
     selected.begin.push_back(selected.begin.back() + lists[i].size());
   selected.ids.resize(selected.begin.back());
-  auto next = selected.ids.begin();
-  for (const std::uint32_t i : chosen) next = std::ranges::copy(lists[i], next).out;
+  std::uint32_t* next = selected.ids.data();
+  for (const std::uint32_t i : chosen)
+    for (const std::uint32_t id : lists[i]) *next++ = id;  // lists are short: no call for each
   return selected;
 }
 

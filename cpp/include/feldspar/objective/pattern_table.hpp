@@ -126,11 +126,11 @@ class PatternTableBuilder {
   }
 
   void close_group() {
-    for (const Row r : std::span(touched_).first(n_touched_)) {
-      table_.rows.push_back(r);
-      table_.entries.push_back(current_[r]);
-      current_[r] = 0;
-    }
+    const auto touched = std::span(touched_).first(n_touched_);
+    table_.rows.insert(table_.rows.end(), touched.begin(), touched.end());
+    table_.entries.resize(table_.rows.size());
+    Entry* entry = table_.entries.data() + table_.entries.size() - n_touched_;
+    for (const Row r : touched) *entry++ = std::exchange(current_[r], 0);
     n_touched_ = 0;
     group_begin_ = table_.n_entries();
     table_.group_end.push_back(static_cast<Entry>(table_.n_entries()));
