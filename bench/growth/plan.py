@@ -89,13 +89,15 @@ TASKS = {
     "score": "scores of rows",
 }
 
+_STEPS = "an index and 20 steps: an evaluation, or the products of Newton's method, each"
+
 SERIES = (
     Series("rows", "load", 1.08, 1, "a sort of packed rows: rows × log rows"),
     Series("rows", "trees", 1.13, 1, "rows × depth; depth grows by log rows, here from 13 to 21"),
     Series("rows", "l1", 1, 1, "a pass over the rows each iteration; C × rows stays"),
     Series("rows", "index", 1, 1, "each row, once for every context that holds on it"),
     Series("rows", "evaluation", 1, 1, "as the index"),
-    Series("rows", "weights", 1, 1, "an index and about 20 evaluations"),
+    Series("rows", "weights", 1, 1, _STEPS),
     Series("rows", "dn2mn", 1, 1, "tests on all paths; leaves have at least ten rows"),
     Series("rows", "gssl", 1, 1, "a start for each distinct row, then 100,000 draws"),
     Series("rows", "gibbs", 1, 1, "a chain of 100 sweeps a row, a quarter of the variables hidden"),
@@ -106,7 +108,7 @@ SERIES = (
     Series("variables", "pairs", 2, 2, "the result has variables² / 2 features"),
     Series("variables", "index", 1, 1, "features grow with the variables"),
     Series("variables", "evaluation", 1, 1, "as the index"),
-    Series("variables", "weights", 1, 1, "an index and about 20 evaluations"),
+    Series("variables", "weights", 1, 1, _STEPS),
     Series("variables", "dn2mn", 1, 1, "tests on all paths; the trees' sizes stay"),
     Series("variables", "gssl", 1, 1, "100,000 draws of members as long as a row has ones"),
     Series("variables", "gibbs", 1, 1, "a visit to each hidden variable, 1,000 sweeps, ten rows"),
@@ -114,7 +116,7 @@ SERIES = (
     Series("features", "build", 1, 1, "each test is read and hashed"),
     Series("features", "index", 1, 1, "each (row, context) where the context holds"),
     Series("features", "evaluation", 1, 1, "as the index"),
-    Series("features", "weights", 1, 1, "an index and about 20 evaluations"),
+    Series("features", "weights", 1, 1, _STEPS),
     Series("features", "dn2mn", 1, 1, "tests of all terms"),
     Series("features", "gibbs", 1, 1, "evidence put into each feature, 1,000 sweeps, ten rows"),
     Series("features", "score", 1, 1, "each (row, context) where the context holds"),
@@ -124,7 +126,7 @@ SERIES = (
     Series("values", "l1", 2, 2, "a weight for each pair of values of a pair of variables"),
     Series("values", "index", 1, 1, "contexts get rarer, margins more: one for each value"),
     Series("values", "evaluation", 1, 1, "an exponential for each row, variable and value"),
-    Series("values", "weights", 1, 1, "an index and about 20 evaluations"),
+    Series("values", "weights", 1, 1, _STEPS),
     Series("values", "dn2mn", 1, 1, "a term for each leaf and value of its target"),
     Series("values", "gssl", 0.2, 0.2, "draws as before, but fewer of them are equal"),
     Series("values", "gibbs", 1, 1, "a score for each value, 1,000 sweeps, ten rows"),
