@@ -21,7 +21,8 @@ HEADERS = sorted(ROOT.rglob("*.hpp"))
 NAMES = {
     "algorithm": """adjacent_find all_of any_of binary_search clamp copy copy_n count equal fill
         fill_n find find_if is_sorted lower_bound max max_element merge min minmax mismatch none_of
-        nth_element partial_sort replace set_intersection sort stable_sort transform unique upper_bound""",
+        nth_element partial_sort replace set_intersection sort stable_sort transform unique
+        upper_bound""",
     "array": "array",
     "atomic": "atomic memory_order_acquire memory_order_relaxed memory_order_release",
     "bit": "bit_cast bit_ceil bit_width countr_zero endian popcount rotl",
