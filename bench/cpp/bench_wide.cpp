@@ -82,7 +82,11 @@ void measure_steps(const std::string& name, const Dataset& data, double bandwidt
        5 * entries);
   const std::size_t slots_of_tile = plan.wide_contexts.size() * kLanes;
   const auto tiles = static_cast<double>(plan.n_tiles);
-  show("weights to slots", time_call([&] { slots.spread<double>(weights, u, execution); }) / tiles,
+  std::vector<double> scratch;
+  show("weights to slots", time_call([&] {
+                             slots.spread<double>(weights, std::span(u).first(slots.first_narrow()),
+                                                  scratch, execution);
+                           }) / tiles,
        2 * slots_of_tile);
   show("slots to gradient",
        time_call([&] { slots.collect<double>(du, weights, execution); }) / tiles, slots_of_tile);
