@@ -498,7 +498,7 @@ class MarkovNetwork(ConditionalModel):
     def markov_blanket(self, variable: str | int) -> tuple[str, ...]:
         """Return the names of the variables that share a feature of non-zero weight with it."""
         own = self.schema.index(variable)
-        begin, variables, *_ = self.features._core.flatten()
+        begin, variables, _, _ = self.features._arrays
         feature = np.repeat(np.arange(len(self.features)), np.diff(begin))
         is_near = np.zeros(len(self.features), dtype=bool)
         is_near[feature[variables == own]] = True

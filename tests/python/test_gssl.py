@@ -128,6 +128,24 @@ def test_what_lies_beyond_the_best_is_skipped() -> None:
     assert len(settings) == len(set(settings)) == 9
 
 
+@pytest.mark.parametrize("values", [0, 1])
+def test_the_kind_of_initial_features_that_does_better_is_followed_first(values: int) -> None:
+    # Rows in which three variables are equal, mostly with this value, and noise.
+    rng = np.random.default_rng(5)
+    shared = np.where(rng.random(400) < 0.8, values, rng.integers(0, 2, 400))
+    rows = np.column_stack([shared, shared, shared, rng.integers(0, 2, (400, 3))])
+    rows[:, :3] ^= (rng.random((400, 3)) < 0.1).astype(int)
+    learner = fs.GSSL(n_generated=[200, 2000], threshold=[4, 1], prior_sd=1.0, l1=1.0)
+    learner.fit(rows[:300], X_valid=rows[300:])
+    weights = [row for row in learner.trials_ if row["stage"] == "weights"]
+    first = weights[:2]
+    assert {row["initial"] for row in first} == {"positive", "full"}
+    assert {(row["n_generated"], row["threshold"]) for row in first} == {(200, 4)}
+    better = max(first, key=lambda row: row["valid_pll"])
+    assert weights[2]["initial"] == better["initial"]
+    assert len(weights) == 2 * 4
+
+
 def test_equal_feature_sets_are_tried_once() -> None:
     short = [[0, 1], [1, 1], [1, 0], [1, 1]]  # nothing to generalise: no size makes a difference
     learner = fs.GSSL(n_generated=[10, 20, 30], threshold=[0, 1], prior_sd=1.0, l1=0.1)

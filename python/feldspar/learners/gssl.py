@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -66,7 +68,8 @@ class GSSL(MarkovLearner):
     Notes
     -----
     The network has the features of non-zero weight only. Feature sets are tried from small to
-    large, each starting from the weights of the one before. Equal feature sets are tried once.
+    large, each starting from the weights of the one before; of several kinds of ``initial``
+    features, the one whose smallest set does best comes first. Equal feature sets are tried once.
 
     References
     ----------
@@ -122,12 +125,12 @@ class GSSL(MarkovLearner):
     def _search(self, search: Search) -> None:
         tuning = one_of("tuning", self.tuning, TUNINGS)
         whole = self._penalties()
+        penalties = [[self._middle_penalty()]] if tuning == "staged" else whole
+        initials = [one_of("initial", word, INITIALS) for word in self._choices("initial")]
         selection = _Selection(search, self._weight_settings())
-        for initial in [one_of("initial", word, INITIALS) for word in self._choices("initial")]:
-            selection.try_sets(
-                self._feature_sets(search, initial),
-                [[self._middle_penalty()]] if tuning == "staged" else whole,
-            )
+        generated = [self._feature_sets(search, initial) for initial in initials]
+        for chains in selection.most_promising_first(generated, penalties):
+            selection.try_sets(chains, penalties)
         if tuning == "staged" and selection.best is not None and not search.clock.is_over:
             selection.try_penalties(selection.best, whole)
 
@@ -201,8 +204,26 @@ class _Selection:
         self._search = search
         self._settings = settings
         self._tried: dict[tuple[_FeatureSet, Penalty], list[Contender]] = {}
-        self._last: MarkovNetwork | None = None
+        self._last: dict[Initial, MarkovNetwork] = {}
         self.best: _FeatureSet | None = None
+
+    def most_promising_first(
+        self,
+        generated: Sequence[Sequence[Sequence[_FeatureSet]]],
+        penalties: Sequence[Sequence[Penalty]],
+    ) -> list[Sequence[Sequence[_FeatureSet]]]:
+        """Sort what several kinds of initial features came to by how the smallest set of each does.
+
+        A time limit may end the search within the first of them.
+        """
+        if len(generated) == 1:
+            return list(generated)
+
+        def merit(chains: Sequence[Sequence[_FeatureSet]]) -> float:
+            tries = self.try_penalties(chains[0][0], penalties)
+            return max((t.valid_pll for t in tries if t.valid_pll is not None), default=-math.inf)
+
+        return sorted(generated, key=merit, reverse=True)
 
     def try_sets(
         self, chains: Sequence[Sequence[_FeatureSet]], penalties: Sequence[Sequence[Penalty]]
@@ -226,10 +247,13 @@ class _Selection:
         self, own: _FeatureSet, penalties: Sequence[Sequence[Penalty]]
     ) -> list[Contender]:
         """Try the penalties with a feature set, those that were not tried with it before."""
-        with self._search.clock.stage("weights"):
-            likelihood = PseudoLikelihood._of_core(
-                own.features, self._search.data.for_weights, self._settings.n_jobs
-            )
+
+        @cache
+        def likelihood() -> PseudoLikelihood:
+            with self._search.clock.stage("weights"):
+                return PseudoLikelihood._of_core(
+                    own.features, self._search.data.for_weights, self._settings.n_jobs
+                )
 
         def attempt(weakening: Sequence[Penalty]) -> list[Contender]:
             return self._walk(
@@ -241,22 +265,23 @@ class _Selection:
         return self._walk(penalties, attempt, lambda weakening: self._skip(own, [weakening]))
 
     def _select(
-        self, own: _FeatureSet, likelihood: PseudoLikelihood, penalty: Penalty
+        self, own: _FeatureSet, likelihood: Callable[[], PseudoLikelihood], penalty: Penalty
     ) -> list[Contender]:
         if (own, penalty) in self._tried:
             return self._tried[own, penalty]
         sd, l1 = penalty
+        initial = own.params["initial"]
         best_before = self._search.network
         tries = self._search.select_features(
-            likelihood,
+            likelihood(),
             own.params,
             self._settings,
             prior_sd=sd,
             l1=l1,
-            initial_weights=carried_over(self._last, own.features),
+            initial_weights=carried_over(self._last.get(initial), own.features),
         )
         self._tried[own, penalty] = tries
-        self._last = tries[-1].network
+        self._last[initial] = tries[-1].network
         if self._search.network is not best_before:
             self.best = own
         return tries
