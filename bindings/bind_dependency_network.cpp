@@ -97,7 +97,7 @@ void bind_product_distribution(py::module_& m) {
       .def("mode", [](const ProductDistribution& d) { return adopt(d.mode()); });
 }
 
-void bind_options(py::module_& m) {
+void bind_dependency_network_options(py::module_& m) {
   py::class_<DependencyGibbsOptions>(m, "DependencyGibbsOptions", "What is sampled, and how.")
       .def(py::init<>())
       .def_readwrite("n_samples", &DependencyGibbsOptions::n_samples)
@@ -111,7 +111,7 @@ void bind_options(py::module_& m) {
 
 void bind_dependency_network(py::module_& m) {
   bind_product_distribution(m);
-  bind_options(m);
+  bind_dependency_network_options(m);
   py::class_<DependencyNetwork>(m, "DependencyNetwork", "A conditional for every variable.")
       .def(py::init([](const std::vector<Value>& cardinalities, const TreeArrays& trees,
                        const TermArrays& terms) {

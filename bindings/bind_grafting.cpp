@@ -17,7 +17,7 @@ namespace feldspar::bindings {
 
 namespace {
 
-void bind_inference_options(py::module_& m) {
+void bind_expectation_options(py::module_& m) {
   py::class_<ExpectationOptions>(m, "ExpectationOptions", "How likelihoods are inferred.")
       .def(py::init<>())
       .def_property(
@@ -82,7 +82,7 @@ void bind_likelihood(py::module_& m) {
       py::arg("options"), py::arg("n_threads"), py::arg("progress"));
 }
 
-void bind_options(py::module_& m) {
+void bind_grafting_options(py::module_& m) {
   py::class_<GraftingOptions>(m, "GraftingOptions", "How features are introduced.")
       .def(py::init<>())
       .def_property(
@@ -129,9 +129,9 @@ void bind_fits(py::module_& m) {
 }  // namespace
 
 void bind_grafting(py::module_& m) {
-  bind_inference_options(m);
+  bind_expectation_options(m);
   bind_likelihood(m);
-  bind_options(m);
+  bind_grafting_options(m);
   bind_fits(m);
 }
 

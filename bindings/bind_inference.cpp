@@ -107,7 +107,7 @@ void bind_results(py::module_& m) {
       });
 }
 
-void bind_options(py::module_& m) {
+void bind_inference_options(py::module_& m) {
   py::class_<EnumerationOptions>(m, "EnumerationOptions", "How many states to add up at most.")
       .def(py::init<>())
       .def_readwrite("max_states", &EnumerationOptions::max_states);
@@ -222,7 +222,7 @@ void bind_samples(py::module_& m) {
 
 void bind_inference(py::module_& m) {
   bind_results(m);
-  bind_options(m);
+  bind_inference_options(m);
   bind_verb(m, "enumerate_marginals", &enumerate_marginals);
   bind_verb(m, "junction_tree_marginals", &junction_tree_marginals);
   bind_verb(m, "belief_propagation_marginals", &belief_propagation_marginals);

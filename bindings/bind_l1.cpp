@@ -57,7 +57,7 @@ DependencyNetwork to_dependency_network(const L1Path& path,
   return {path.schema(), std::move(conditionals)};
 }
 
-void bind_options(py::module_& m) {
+void bind_l1_options(py::module_& m) {
   py::class_<L1Options>(m, "L1Options", "How L1-penalised regressions are solved.")
       .def(py::init<>())
       .def_property(
@@ -153,7 +153,7 @@ void bind_structure(py::class_<L1Path>& path) {
 }  // namespace
 
 void bind_l1(py::module_& m) {
-  bind_options(m);
+  bind_l1_options(m);
   py::class_<L1Path> path(m, "L1Path", "L1-penalised regressions of all variables, for many C.");
   path.def_static(
           "fit",

@@ -13,9 +13,9 @@ namespace feldspar::bindings {
 
 namespace {
 
-using Array = py::array_t<double, py::array::c_style>;
+using Numbers = py::array_t<double, py::array::c_style>;
 
-Eigen::VectorXd to_vector(const Array& array) {
+Eigen::VectorXd to_vector(const Numbers& array) {
   return Eigen::Map<const Eigen::VectorXd>(array.data(), array.size());
 }
 
@@ -29,7 +29,7 @@ class CallableObjective {
   Eigen::Index dimension() const noexcept { return dimension_; }
 
   double value_and_gradient(const Eigen::VectorXd& x, Eigen::VectorXd& gradient) {
-    const auto result = function_(Array(x.size(), x.data())).cast<std::pair<double, Array>>();
+    const auto result = function_(Numbers(x.size(), x.data())).cast<std::pair<double, Numbers>>();
     gradient = to_vector(result.second);
     return result.first;
   }
@@ -59,8 +59,8 @@ class CallbackMonitor : public Monitor {
 
 // The interpreter lock is kept: almost all the time is spent in the callable, which needs it, and
 // which sees to signals and to other threads as any Python code does.
-OptimizeResult minimize_callable(const py::function& function, const Array& x0, const Array& l1,
-                                 const Array& inverse_diagonal, const OptimizeOptions& options,
+OptimizeResult minimize_callable(const py::function& function, const Numbers& x0, const Numbers& l1,
+                                 const Numbers& inverse_diagonal, const OptimizeOptions& options,
                                  const py::object& callback) {
   CallableObjective objective(function, x0.size());
   CallbackMonitor monitor(callback);
@@ -70,13 +70,13 @@ OptimizeResult minimize_callable(const py::function& function, const Array& x0, 
 
 // A read-only view of memory that `owner` holds.
 template <class T>
-py::array_t<T> view(const py::object& owner, const T* data, py::ssize_t size) {
+py::array_t<T> owned_view(const py::object& owner, const T* data, py::ssize_t size) {
   py::array_t<T> array(size, data, owner);
   py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
   return array;
 }
 
-void bind_options(py::module_& m) {
+void bind_optim_options(py::module_& m) {
   using Options = OptimizeOptions;
   py::class_<Options>(m, "OptimizeOptions", "When the optimizers stop, and how they search.")
       .def(py::init<>())
@@ -96,7 +96,7 @@ void bind_result(py::module_& m) {
       .def_property_readonly("x",
                              [](const py::object& self) {
                                const auto& x = self.cast<const Result&>().x;
-                               return view(self, x.data(), x.size());
+                               return owned_view(self, x.data(), x.size());
                              })
       .def_readonly("value", &Result::value)
       .def_readonly("gradient_norm", &Result::gradient_norm)
@@ -107,14 +107,14 @@ void bind_result(py::module_& m) {
       .def_property_readonly("message", [](const Result& self) { return describe(self.status); })
       .def_property_readonly("history", [](const py::object& self) {
         const auto& history = self.cast<const Result&>().history;
-        return view(self, history.data(), static_cast<py::ssize_t>(history.size()));
+        return owned_view(self, history.data(), static_cast<py::ssize_t>(history.size()));
       });
 }
 
 }  // namespace
 
 void bind_optim(py::module_& m) {
-  bind_options(m);
+  bind_optim_options(m);
   bind_result(m);
   m.def("minimize", &minimize_callable, py::arg("function"), py::arg("x0").noconvert(),
         py::arg("l1").noconvert(), py::arg("inverse_diagonal").noconvert(), py::arg("options"),

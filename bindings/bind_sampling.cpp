@@ -35,7 +35,7 @@ py::array_t<double> by_value(const SampledMarginals& result, const std::vector<d
   return adopt(numbers, {n_rows, n_rows == 0 ? 0 : n / n_rows});
 }
 
-void bind_options(py::module_& m) {
+void bind_sampling_options(py::module_& m) {
   py::class_<ChainOptions>(m, "ChainOptions", "How Markov chains run, and what is kept of them.")
       .def(py::init<>())
       .def_readwrite("n_chains", &ChainOptions::n_chains)
@@ -189,7 +189,7 @@ void bind_annealing(py::module_& m) {
 }  // namespace
 
 void bind_sampling(py::module_& m) {
-  bind_options(m);
+  bind_sampling_options(m);
   bind_marginals(m);
   bind_annealing(m);
 }
