@@ -61,7 +61,7 @@ TEST_CASE("trees have width 2: one table of four a connection") {
 
 TEST_CASE("known widths: cycle, grid, complete graph, nothing") {
   auto cycle = chain_edges(12);
-  cycle.emplace_back(0, 11);
+  cycle.push_back({0, 11});
   CHECK(cost_of(cycle, 12).width == 3);
   CHECK(cost_of(cycle, 12).table_entries == 10 * 8);
   CHECK(cost_of(grid_edges(3, 20), 60).width == 4);

@@ -21,7 +21,6 @@ namespace test_l1_neighborhood {
 
 using namespace feldspar;
 using namespace feldspar::testing;
-using feldspar::Edge;
 
 namespace {
 

@@ -13,23 +13,22 @@
 #include <feldspar/data/schema.hpp>
 #include <feldspar/feature/feature_set.hpp>
 #include <feldspar/infer/evidence.hpp>
+#include <feldspar/learn/edges.hpp>
 #include <feldspar/model/markov_network.hpp>
 
 #include "random_models.hpp"
 
 namespace feldspar::testing {
 
-using Edge = std::pair<Variable, Variable>;
-
 inline std::vector<Edge> chain_edges(std::size_t n) {
   std::vector<Edge> edges;
-  for (Variable v = 1; v < n; ++v) edges.emplace_back(v - 1, v);
+  for (Variable v = 1; v < n; ++v) edges.push_back({v - 1, v});
   return edges;
 }
 
 inline std::vector<Edge> star_edges(std::size_t n) {
   std::vector<Edge> edges;
-  for (Variable v = 1; v < n; ++v) edges.emplace_back(0, v);
+  for (Variable v = 1; v < n; ++v) edges.push_back({0, v});
   return edges;
 }
 
@@ -37,7 +36,7 @@ inline std::vector<Edge> star_edges(std::size_t n) {
 inline std::vector<Edge> forest_edges(Dice& dice, std::size_t n) {
   std::vector<Edge> edges;
   for (Variable v = 1; v < n; ++v)
-    if (!dice.chance(1.0 / 6)) edges.emplace_back(static_cast<Variable>(dice.below(v)), v);
+    if (!dice.chance(1.0 / 6)) edges.push_back({static_cast<Variable>(dice.below(v)), v});
   return edges;
 }
 
@@ -48,8 +47,8 @@ inline std::vector<Edge> grid_edges(std::size_t n_rows, std::size_t n_columns) {
   };
   for (std::size_t r = 0; r < n_rows; ++r)
     for (std::size_t c = 0; c < n_columns; ++c) {
-      if (c + 1 < n_columns) edges.emplace_back(at(r, c), at(r, c + 1));
-      if (r + 1 < n_rows) edges.emplace_back(at(r, c), at(r + 1, c));
+      if (c + 1 < n_columns) edges.push_back({at(r, c), at(r, c + 1)});
+      if (r + 1 < n_rows) edges.push_back({at(r, c), at(r + 1, c)});
     }
   return edges;
 }
@@ -57,7 +56,7 @@ inline std::vector<Edge> grid_edges(std::size_t n_rows, std::size_t n_columns) {
 inline std::vector<Edge> all_edges(std::size_t n) {
   std::vector<Edge> edges;
   for (Variable a = 0; a < n; ++a)
-    for (Variable b = a + 1; b < n; ++b) edges.emplace_back(a, b);
+    for (Variable b = a + 1; b < n; ++b) edges.push_back({a, b});
   return edges;
 }
 
