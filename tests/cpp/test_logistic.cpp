@@ -100,12 +100,45 @@ TEST_CASE("logistic_counts over many margins is the sum, for every length and le
   }
 }
 
+TEST_CASE("runs of weight 1, whose logarithms are taken of products, are the sum too") {
+  Dice dice(13);
+  const std::size_t n = 1203;  // more than one product
+  // Margins near 0 make the largest factors.
+  std::vector<double> margins = dice.numbers(n, -1e-3, 1e-3), ones, zeros;
+  for (std::size_t i = 0; i < n; ++i) {
+    ones.push_back(i < 900 ? static_cast<double>(dice.below(2))
+                           : 0.25 * static_cast<double>(dice.below(5)));
+    zeros.push_back(i % 150 == 149 ? 3.0 : 1.0 - ones.back());  // now and then another weight
+    if (i % 7 == 0) margins[i] = dice.between(-40, 40);
+  }
+  double sum = 0;
+  std::vector<double> derivatives;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Expected expected = expected_of({margins[i]}, {zeros[i], ones[i]});
+    sum += expected.value;
+    derivatives.push_back(expected.derivative[0]);
+  }
+  std::vector<double> plain = margins;
+  const double value = logistic_counts(SimdLevel::plain, plain, ones.data(), zeros.data());
+  CHECK(value == doctest::Approx(sum).epsilon(1e-14));
+  CHECK(distance(plain, derivatives) < 1e-14);
+  for (const SimdLevel level : simd_levels()) {
+    std::vector<double> m = margins;
+    CHECK(logistic_counts(level, m, ones.data(), zeros.data()) == value);
+    CHECK(same_bits(m, plain));
+  }
+}
+
 TEST_CASE("counts in bytes give the same bits as counts in doubles") {
   Dice dice(12);
   const std::vector<double> margins = awkward_margins(dice, 103);
   std::vector<std::uint8_t> bytes;
-  for (std::size_t i = 0; i < 2 * margins.size(); ++i)
-    bytes.push_back(static_cast<std::uint8_t>(dice.below(256)));
+  for (std::size_t i = 0; i < 2 * margins.size(); ++i) {
+    const bool one = i % margins.size() < 40;  // weight 1 in all
+    bytes.push_back(one && i < margins.size() ? static_cast<std::uint8_t>(i % 2)
+                    : one ? static_cast<std::uint8_t>(1 - bytes[i - margins.size()])
+                          : static_cast<std::uint8_t>(dice.below(256)));
+  }
   const std::vector<double> doubles(bytes.begin(), bytes.end());
   for (const SimdLevel level : simd_levels()) {
     std::vector<double> a = margins, b = margins;

@@ -45,37 +45,65 @@ inline double add_up(const double* numbers, std::size_t n) noexcept {
   return add_lanes(sums, kPackSize);
 }
 
-// log-likelihood of a margin m with weight n1 on value 1 and n0 on value 0; m becomes its
-// derivative.
+// What a margin m, with weight n1 on value 1 and n0 on value 0, adds to the log-likelihood: `linear`
+// less (n1 + n0) log(1 + e). m becomes the derivative.
 template <class Real>
-FELDSPAR_ALWAYS_INLINE Real logistic_step(Real& m, Real n1, Real n0) noexcept {
-  const Real positive = select(m > 0.0, m, constant<Real>(0.0));
-  const Real e = exp_negative(m - 2.0 * positive);  // exp(-|m|)
-  const Real log1p = log1p_unit(e);
-  const Real inverse = 1.0 / (1.0 + e);
-  const Real p = select(m > 0.0, inverse, e * inverse);
-  const Real value = n1 * ((m - positive) - log1p) - n0 * (positive + log1p);
-  m = n1 - (n1 + n0) * p;
-  return value;
+struct LogisticStep {
+  Real linear, e;
+
+  FELDSPAR_ALWAYS_INLINE LogisticStep(Real& m, Real n1, Real n0) noexcept {
+    const Real positive = select(m > 0.0, m, constant<Real>(0.0));
+    e = exp_negative(m - 2.0 * positive);  // exp(-|m|)
+    const Real inverse = 1.0 / (1.0 + e);
+    const Real p = select(m > 0.0, inverse, e * inverse);
+    linear = n1 * (m - positive) - n0 * positive;
+    m = n1 - (n1 + n0) * p;
+  }
+};
+
+// Whether each of kPackSize places has weight 1.
+template <class Count>
+FELDSPAR_ALWAYS_INLINE bool have_weight_one(const Count* ones, const Count* zeros) noexcept {
+  bool all = true;
+  for (std::size_t k = 0; k < kPackSize; ++k) all &= ones[k] + zeros[k] == 1;
+  return all;
 }
 
+// Factors 1 + e are at most 2, so that a product of so many stays far from overflow.
+inline constexpr std::size_t kMaxFactors = 128;
+
+// The sum of log(1 + e) over places of weight 1 is taken as the logarithm of one product.
 struct LogisticCountsKernel {
   template <class Count>
   FELDSPAR_ALWAYS_INLINE double operator()(double* margins, const Count* ones, const Count* zeros,
                                            std::size_t n) const noexcept {
     Pack sums = broadcast(0.0);
     std::size_t i = 0;
-    for (; i + kPackSize <= n; i += kPackSize) {
-      Pack m = load_pack(margins + i);
-      sums += logistic_step(m, load_pack(ones + i), load_pack(zeros + i));
-      store_pack(margins + i, m);
+    while (i + kPackSize <= n) {
+      const std::size_t end = std::min(n, i + kMaxFactors * kPackSize);
+      Pack product = broadcast(1.0);
+      for (; i + kPackSize <= end; i += kPackSize) {
+        Pack m = load_pack(margins + i);
+        const Pack n1 = load_pack(ones + i), n0 = load_pack(zeros + i);
+        const LogisticStep<Pack> step(m, n1, n0);
+        store_pack(margins + i, m);
+        if (have_weight_one(ones + i, zeros + i)) {
+          sums += step.linear;
+          product *= 1.0 + step.e;
+        } else {
+          sums += step.linear - (n1 + n0) * log1p_unit(step.e);
+        }
+      }
+      sums = sums - log_from_one(product);
     }
     double lanes[kPackSize];
     store_pack(lanes, sums);
     double value = add_lanes(lanes, kPackSize);
-    for (; i < n; ++i)
-      value +=
-          logistic_step(margins[i], static_cast<double>(ones[i]), static_cast<double>(zeros[i]));
+    for (; i < n; ++i) {
+      const double n1 = ones[i], n0 = zeros[i];
+      const LogisticStep<double> step(margins[i], n1, n0);
+      value += step.linear - (n1 + n0) * log1p_unit(step.e);
+    }
     return value;
   }
 };
@@ -84,9 +112,6 @@ struct LogisticCountsKernel {
 // weight should be neighbours: the sum of log(1 + e) over a run of them is taken as the logarithm
 // of one product.
 struct LogisticTileKernel {
-  // Factors are at most 2, so that a product of so many stays far from overflow.
-  static constexpr std::size_t kMaxRun = 128;
-
   // margins: rows x kLanes; observed: bit k of a row's word is the value in column k; lane_scale: 1
   // for columns in use, 0 for padding.
   FELDSPAR_ALWAYS_INLINE double operator()(double* margins, const std::uint16_t* observed,
@@ -96,7 +121,7 @@ struct LogisticTileKernel {
     for (Pack& total : totals) total = broadcast(0.0);
     for (std::size_t r = 0; r < n;) {
       std::size_t end = r + 1;
-      while (end < n && end - r < kMaxRun && weights[end] == weights[r]) ++end;
+      while (end < n && end - r < kMaxFactors && weights[end] == weights[r]) ++end;
       Pack scales[kLanePacks];
       for (std::size_t p = 0; p < kLanePacks; ++p)
         scales[p] = weights[r] * load_pack(lane_scale + p * kPackSize);

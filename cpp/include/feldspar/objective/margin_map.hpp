@@ -224,8 +224,14 @@ inline void MarginMap::build_narrow(const FeatureSet& features, const ContextTab
   const std::size_t n_variables = data_of_variable.size();
   narrow_.resize(n_variables);
   exchange_.resize(n_variables);
+  // The largest first: no thread waits for one begun last, and what building them took up is room for
+  // those that follow.
+  std::vector<Variable> order(n_variables);
+  std::iota(order.begin(), order.end(), Variable{0});
+  std::ranges::stable_sort(order, std::greater<>{},
+                           [&](Variable v) { return slots_.narrow_contexts(v).size(); });
   parallel_for(n_variables, execution, [&](std::size_t i) {
-    const auto v = static_cast<Variable>(i);
+    const Variable v = order[i];
     const Dataset* data = data_of_variable[v];
     const auto contexts = slots_.narrow_contexts(v);
     if (data == nullptr || (is_wide_[v] && contexts.empty())) return;
@@ -337,8 +343,12 @@ double MarginMap::run_narrow(Variable v, std::span<const Number> weights, Buffer
   Scratch<double> scratch = stack.take();
   narrow_margins(v, weights, buffers, scratch);
   const std::span<double> margins(scratch.margins);
-  for (std::size_t p = 0; p < n; ++p)
-    for (std::size_t k = 0; k < width; ++k) margins[p * width + k] += bias[k];
+  if (width == 1) {
+    for (double& margin : margins.first(n)) margin += bias[0];
+  } else {
+    for (std::size_t p = 0; p < n; ++p)
+      for (std::size_t k = 0; k < width; ++k) margins[p * width + k] += bias[k];
+  }
 
   const double value = respond(v, margins.first(n * width));
   Number* bias_gradient = buffers.du.data() + slots_.bias(v);

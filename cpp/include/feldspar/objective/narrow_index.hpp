@@ -78,8 +78,7 @@ class NarrowIndex {
   using Weights =
       std::variant<std::vector<std::uint8_t>, std::vector<std::uint16_t>, std::vector<double>>;
 
-  void merge_rows(const PatternTable& patterns, const Dataset& data, Variable variable,
-                  bool keep_rows);
+  void merge_rows(PatternTable& patterns, const Dataset& data, Variable variable, bool keep_rows);
   static Weights make_weights(std::vector<double> weights);
 
   std::size_t n_contexts_ = 0;
@@ -218,16 +217,22 @@ inline NarrowIndex::NarrowIndex(const FeatureSet& features, const ContextTable& 
   parent_ = std::move(patterns.parent);
 }
 
-inline void NarrowIndex::merge_rows(const PatternTable& patterns, const Dataset& data,
-                                    Variable variable, bool keep_rows) {
-  const detail::FlatLists by_row = detail::group_by(patterns.rows, patterns.entries, data.n_rows());
+// Lists are let go as soon as they have served, those of `patterns` too: all of them together are a
+// multiple of what is kept.
+inline void NarrowIndex::merge_rows(PatternTable& patterns, const Dataset& data, Variable variable,
+                                    bool keep_rows) {
+  detail::FlatLists by_row = detail::group_by(patterns.rows, patterns.entries, data.n_rows());
+  patterns.rows = std::vector<Row>();
+  patterns.entries = std::vector<Entry>();
   detail::DistinctLists distinct = detail::find_distinct(by_row);
   detail::number_by_length(by_row, distinct);  // then by_pattern_ needs no order of its own
   n_patterns_ = distinct.first.size();
 
-  const detail::FlatLists by_pattern = detail::chosen_lists(by_row, distinct.first);
-  const detail::FlatLists by_entry = detail::transpose(by_pattern, patterns.n_entries());
+  detail::FlatLists by_pattern = detail::chosen_lists(by_row, distinct.first);
+  by_row = {};
   by_pattern_ = make_lists(by_pattern.begin, by_pattern.ids, patterns.n_entries());
+  const detail::FlatLists by_entry = detail::transpose(by_pattern, patterns.n_entries());
+  by_pattern = {};
   by_entry_ = make_lists(by_entry.begin, by_entry.ids, n_patterns_);
 
   const std::size_t cardinality = data.schema().cardinality(variable);
