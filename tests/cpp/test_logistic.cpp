@@ -58,6 +58,27 @@ std::vector<double> awkward_margins(Dice& dice, std::size_t n) {
   return margins;
 }
 
+// logistic_counts of many margins against the direct formula, and the same bits at every level.
+void check_counts(const std::vector<double>& margins, const std::vector<double>& ones,
+                  const std::vector<double>& zeros) {
+  double sum = 0;
+  std::vector<double> derivatives;
+  for (std::size_t i = 0; i < margins.size(); ++i) {
+    const Expected expected = expected_of({margins[i]}, {zeros[i], ones[i]});
+    sum += expected.value;
+    derivatives.push_back(expected.derivative[0]);
+  }
+  std::vector<double> plain = margins;
+  const double value = logistic_counts(SimdLevel::plain, plain, ones.data(), zeros.data());
+  CHECK(value == doctest::Approx(sum).epsilon(1e-14));
+  CHECK(distance(plain, derivatives) < 1e-14);
+  for (const SimdLevel level : simd_levels()) {
+    std::vector<double> m = margins;
+    CHECK(logistic_counts(level, m, ones.data(), zeros.data()) == value);
+    CHECK(same_bits(m, plain));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("logistic_counts equals the direct formula, margin by margin") {
@@ -81,22 +102,7 @@ TEST_CASE("logistic_counts over many margins is the sum, for every length and le
     CAPTURE(n);
     const std::vector<double> margins = awkward_margins(dice, n);
     const std::vector<double> ones = dice.numbers(n, 0.0, 3.0), zeros = dice.numbers(n, 0.0, 3.0);
-    double sum = 0;
-    std::vector<double> derivatives;
-    for (std::size_t i = 0; i < n; ++i) {
-      const Expected expected = expected_of({margins[i]}, {zeros[i], ones[i]});
-      sum += expected.value;
-      derivatives.push_back(expected.derivative[0]);
-    }
-    std::vector<double> plain = margins;
-    const double value = logistic_counts(SimdLevel::plain, plain, ones.data(), zeros.data());
-    CHECK(value == doctest::Approx(sum).epsilon(1e-13));
-    CHECK(distance(plain, derivatives) < 1e-14);
-    for (const SimdLevel level : simd_levels()) {
-      std::vector<double> m = margins;
-      CHECK(logistic_counts(level, m, ones.data(), zeros.data()) == value);
-      CHECK(same_bits(m, plain));
-    }
+    check_counts(margins, ones, zeros);
   }
 }
 
@@ -111,22 +117,7 @@ TEST_CASE("runs of weight 1, whose logarithms are taken of products, are the sum
     zeros.push_back(i % 150 == 149 ? 3.0 : 1.0 - ones.back());  // now and then another weight
     if (i % 7 == 0) margins[i] = dice.between(-40, 40);
   }
-  double sum = 0;
-  std::vector<double> derivatives;
-  for (std::size_t i = 0; i < n; ++i) {
-    const Expected expected = expected_of({margins[i]}, {zeros[i], ones[i]});
-    sum += expected.value;
-    derivatives.push_back(expected.derivative[0]);
-  }
-  std::vector<double> plain = margins;
-  const double value = logistic_counts(SimdLevel::plain, plain, ones.data(), zeros.data());
-  CHECK(value == doctest::Approx(sum).epsilon(1e-14));
-  CHECK(distance(plain, derivatives) < 1e-14);
-  for (const SimdLevel level : simd_levels()) {
-    std::vector<double> m = margins;
-    CHECK(logistic_counts(level, m, ones.data(), zeros.data()) == value);
-    CHECK(same_bits(m, plain));
-  }
+  check_counts(margins, ones, zeros);
 }
 
 TEST_CASE("counts in bytes give the same bits as counts in doubles") {
