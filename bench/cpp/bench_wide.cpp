@@ -12,7 +12,7 @@ using namespace feldspar::bench;
 
 namespace {
 
-constexpr std::size_t kTableNumbers = 4096 * kLanes;  // of a full block: 512 KiB
+constexpr std::size_t kTableNumbers = 2048 * kLanes;  // of a full block: 256 KiB
 
 struct ReadKernel {
   FELDSPAR_ALWAYS_INLINE double operator()(const double* from, std::size_t n) const noexcept {
@@ -38,13 +38,15 @@ void measure_steps(const std::string& name, const Dataset& data, double bandwidt
   const FeatureSet features = enumerate_conjunctions(data, {3, 10, 3});
   const ContextTable contexts(features);
   const IndexPlan plan = plan_index(features, contexts, data, {PlanOptions::Wide::always});
-  const WideIndex index(features, contexts, data, plan.wide_contexts);
+  const Range all_rows{0, data.n_rows()};
+  const WideIndex index(features, contexts, data, plan.wide_contexts, {&all_rows, 1});
   const SlotMap slots(features, contexts, plan);
   const Execution execution{1, nullptr};
   const SimdLevel simd = simd_level();
   const std::size_t n_rows = data.n_rows();
-  std::vector<double> weights(features.size(), 0.01), u(slots.n_slots()), du(slots.n_slots());
-  std::vector<double> margins(n_rows * kLanes), table(kTableNumbers + 64 * kLanes);
+  std::vector<double> weights(features.size(), 0.01), copy;
+  AlignedVector<double> u(slots.n_slots()), du(slots.n_slots());
+  AlignedVector<double> margins(n_rows * kLanes), table(kTableNumbers + 64 * kLanes);
 
   // `doubles`: how many numbers one tile reads and writes in this step.
   const auto show = [&](const char* step, double seconds, std::size_t doubles) {
@@ -60,33 +62,41 @@ void measure_steps(const std::string& name, const Dataset& data, double bandwidt
   };
   const std::size_t entries = index.n_entries() * kLanes, lookups = index.n_lookups() * kLanes;
   const double* const_table = table.data();
-  const double* const_u = u.data() + slots.tile(0);
   const double* const_margins = margins.data();
   show("tabulate patterns", time_blocks([&](const WideBlock* block) {
-         run_kernel<detail::TabulateKernel>(simd, block, const_u, table.data());
+         run_kernel<detail::TabulateKernel>(
+             simd, block, std::as_const(u).data() + slots.tile(0) + block->first_context * kLanes,
+             table.data());
        }),
        3 * entries);
   show("look up rows", time_blocks([&](const WideBlock* block) {
-         run_kernel<detail::LookUpKernel>(simd, block, const_table, std::size_t{0}, n_rows,
-                                          margins.data());
+         run_kernel<detail::SumListsKernel>(simd, &block->lookups[0].by_row, const_table,
+                                            margins.data(), std::true_type{});
        }),
        lookups);
+  if (!index.blocks()[0].lookups[0].by_entry.empty())
+    show("sum up derivatives", time_blocks([&](const WideBlock* block) {
+           run_kernel<detail::SumListsKernel>(simd, &block->lookups[0].by_entry, const_margins,
+                                              table.data(), std::false_type{});
+         }),
+         lookups);
   show("spread derivatives", time_blocks([&](const WideBlock* block) {
-         run_kernel<detail::SpreadKernel>(simd, block, const_margins, std::size_t{0}, n_rows,
-                                          table.data());
+         run_kernel<detail::SpreadListsKernel>(simd, &block->lookups[0].by_row, const_margins,
+                                               table.data());
        }),
        2 * lookups);
   show("collect patterns", time_blocks([&](const WideBlock* block) {
-         run_kernel<detail::CollectKernel>(simd, block, table.data(), du.data() + slots.tile(0));
+         run_kernel<detail::CollectKernel>(
+             simd, block, table.data(), du.data() + slots.tile(0) + block->first_context * kLanes);
        }),
        5 * entries);
   const std::size_t slots_of_tile = plan.wide_contexts.size() * kLanes;
   const auto tiles = static_cast<double>(plan.n_tiles);
-  std::vector<double> scratch;
+  slots.copy_for_wide<double>(weights, copy);
   show("weights to slots", time_call([&] {
-                             slots.spread<double>(weights, std::span(u).first(slots.first_narrow()),
-                                                  scratch, execution);
-                           }) / tiles,
+         slots.spread_wide<double>(weights, copy, slots.tile(0),
+                                   std::span(u).subspan(slots.tile(0), slots_of_tile));
+       }),
        2 * slots_of_tile);
   show("slots to gradient",
        time_call([&] { slots.collect<double>(du, weights, execution); }) / tiles, slots_of_tile);
@@ -96,7 +106,7 @@ void measure_steps(const std::string& name, const Dataset& data, double bandwidt
 
 int main(int argc, char** argv) {
   const double bandwidth = measure_table_bandwidth();
-  std::printf("a table of 512 KiB: %.1f GB/s on one core\n", bandwidth / 1e9);
+  std::printf("a table of 256 KiB: %.1f GB/s on one core\n", bandwidth / 1e9);
   if (argc == 1)
     measure_steps("1.6k x 180", make_data({"1.6k x 180", 1600, 180, 0.25, 40}), bandwidth);
   else

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,18 @@ std::vector<double> scores(const Mapped& mapped, Variable v, ContextId c) {
   return s;
 }
 
+// What the weights put into every slot.
+template <class Number>
+std::vector<Number> spread(const SlotMap& slots, const std::vector<Number>& weights,
+                           int threads = 1) {
+  std::vector<Number> u(slots.n_slots(), Number{1e9}), copy;  // u is overwritten
+  const std::size_t wide = slots.first_wide();
+  slots.spread<Number>(weights, 0, std::span(u).first(wide));
+  slots.copy_for_wide<Number>(weights, copy, Execution{threads});
+  slots.spread_wide<Number>(weights, copy, wide, std::span(u).subspan(wide));
+  return u;
+}
+
 std::vector<Mapped> mapped_problems() {
   std::vector<Mapped> result;
   for (std::uint64_t seed = 1; seed <= 4; ++seed)
@@ -112,8 +125,7 @@ TEST_CASE("narrow contexts are those of the variable that are not wide, ascendin
 
 TEST_CASE("a slot is the score of its value less that of value 0") {
   for (const Mapped& mapped : mapped_problems()) {
-    std::vector<double> u(mapped.slots.n_slots(), 1e9), scratch;  // u is overwritten
-    mapped.slots.spread<double>(mapped.problem.weights, u, scratch);
+    std::vector<double> u = spread(mapped.slots, mapped.problem.weights);
     double worst = 0;
     for (const auto& [v, c] : mapped.pairs()) {
       const std::vector<double> s = scores(mapped, v, c);
@@ -131,9 +143,8 @@ TEST_CASE("collect is the transpose of spread") {
   Dice dice(9);
   for (const Mapped& mapped : mapped_problems()) {
     const std::size_t n = mapped.problem.weights.size();
-    std::vector<double> u(mapped.slots.n_slots()), scratch;
+    const std::vector<double> u = spread(mapped.slots, mapped.problem.weights);
     const std::vector<double> du = dice.numbers(u.size());
-    mapped.slots.spread<double>(mapped.problem.weights, u, scratch);
     std::vector<double> collected(n);
     mapped.slots.collect<double>(du, collected);
     CHECK(dot(u, du) == doctest::Approx(dot(mapped.problem.weights, collected)).epsilon(1e-12));
@@ -155,10 +166,7 @@ TEST_CASE("slots and features in several blocks give the same bits on any number
   REQUIRE(features.size() > 2 * 8192);
   Dice dice(11);
   const std::vector<double> weights = dice.numbers(features.size());
-  std::vector<double> u(slots.n_slots()), u_shared(u.size()), scratch;
-  slots.spread<double>(weights, u, scratch, Execution{1});
-  slots.spread<double>(weights, u_shared, scratch, Execution{3});
-  CHECK(same_bits(u, u_shared));
+  const std::vector<double> u = spread(slots, weights);
   std::vector<double> gradient(features.size()), gradient_shared(features.size());
   slots.collect<double>(u, gradient, Execution{1});
   slots.collect<double>(u, gradient_shared, Execution{3});
@@ -185,19 +193,19 @@ TEST_CASE("slots of at most one term are filled as all others are") {
   for (const FeatureSet* features : {&once, &twice}) {
     const ContextTable table(*features);
     const SlotMap slots(*features, table, plan_index(*features, table, data, {Wide::always}));
-    const std::size_t n = slots.first_narrow();
-    REQUIRE(slots.tile(0) % kLanes == 0);
-    REQUIRE(n > slots.tile(0));
+    const std::size_t wide = slots.first_wide();
+    REQUIRE(slots.tile(0) == wide);
+    REQUIRE(wide % kLanes == 0);
+    REQUIRE(slots.n_slots() > wide);
     std::vector<double> weights = dice.numbers(features->size());
     weights[0] = -0.0;
-    std::vector<double> at_once(n, 1e9), in_parts(n, 1e9), scratch;
-    slots.spread<double>(weights, at_once, scratch);
-    slots.spread<double>(weights, in_parts, 0, n);
-    CHECK(same_bits(at_once, in_parts));
+    std::vector<double> as_others(slots.n_slots(), 1e9);
+    slots.spread<double>(weights, 0, as_others);
+    CHECK(same_bits(spread(slots, weights), as_others));
+    CHECK(same_bits(spread(slots, weights, 3), as_others));
     const std::vector<float> singles(weights.begin(), weights.end());
-    std::vector<float> small(n, 1e9f), small_scratch;
-    slots.spread<float>(singles, small, small_scratch);
-    CHECK(distance(std::vector<double>(small.begin(), small.end()), at_once) < 1e-6);
+    const std::vector<float> small = spread(slots, singles);
+    CHECK(distance(std::vector<double>(small.begin(), small.end()), as_others) < 1e-6);
   }
 }
 

@@ -1,9 +1,11 @@
 // objective/wide_index.hpp against dense matrix products, on every instruction set.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
 #include <feldspar/base/aligned.hpp>
@@ -22,41 +24,54 @@ using namespace feldspar::testing;
 
 namespace {
 
-WideIndex index_of(const ContextFamily& family) {
-  return WideIndex(family.features, family.table(), family.data, family.contexts());
+// Of three ranges of rows, the last but one of them empty.
+std::vector<Range> ranges_of(const ContextFamily& family) {
+  const std::size_t n = family.data.n_rows();
+  return {{0, n / 3}, {n / 3, n / 3}, {n / 3, n}};
 }
 
-std::vector<double> rows_between(const std::vector<double>& x, std::size_t first,
-                                 std::size_t last) {
-  return {x.begin() + static_cast<std::ptrdiff_t>(first * kLanes),
-          x.begin() + static_cast<std::ptrdiff_t>(last * kLanes)};
+WideIndex index_of(const ContextFamily& family, const std::vector<Range>& ranges) {
+  return WideIndex(family.features, family.table(), family.data, family.contexts(), ranges);
 }
 
-// Keeps only the rows first <= r < last of a vector over all rows.
-std::vector<double> only_between(std::vector<double> x, std::size_t first, std::size_t last) {
+std::vector<double> rows_of(const std::vector<double>& x, Range rows) {
+  return {x.begin() + static_cast<std::ptrdiff_t>(rows.first * kLanes),
+          x.begin() + static_cast<std::ptrdiff_t>(rows.last * kLanes)};
+}
+
+// Keeps only some rows of a vector over all rows.
+std::vector<double> only_rows(std::vector<double> x, Range rows) {
   for (std::size_t i = 0; i < x.size(); ++i)
-    if (i / kLanes < first || i / kLanes >= last) x[i] = 0;
+    if (i / kLanes < rows.first || i / kLanes >= rows.last) x[i] = 0;
   return x;
 }
 
-void check_products(const WideIndex& index, const DenseMatrix& a, std::size_t first,
-                    std::size_t last) {
-  Dice dice(first + 1);
+// Hands out rows of a whole U.
+template <class Number>
+auto rows_from(const std::vector<Number>& u) {
+  return [&u](std::size_t first, std::size_t n, Number* out) {
+    REQUIRE((first + n) * kLanes <= u.size());
+    std::copy_n(u.data() + first * kLanes, n * kLanes, out);
+  };
+}
+
+void check_products(const WideIndex& index, const DenseMatrix& a, std::size_t range, Range rows) {
+  Dice dice(rows.first + 1);
   const std::vector<double> u = dice.numbers(a.n_columns * kLanes);
   const std::vector<double> g = dice.numbers(a.n_rows * kLanes);
-  const std::vector<double> start = dice.numbers((last - first) * kLanes);
-  std::vector<double> expected = rows_between(a.times(u, kLanes), first, last);
+  const std::vector<double> start = dice.numbers(rows.size() * kLanes);
+  std::vector<double> expected = rows_of(a.times(u, kLanes), rows);
   for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += start[i];
-  const std::vector<double> expected_du = a.transpose_times(only_between(g, first, last), kLanes);
+  const std::vector<double> expected_du = a.transpose_times(only_rows(g, rows), kLanes);
 
   std::vector<double> plain_margins, plain_du;
   for (const SimdLevel level : simd_levels()) {
     CAPTURE(static_cast<int>(level));
     AlignedVector<double> scratch(3, 5.0);  // left over from other work
     std::vector<double> margins = start;
-    index.add_margins<double>(level, u.data(), first, last, margins.data(), scratch);
+    index.add_margins(level, range, rows_from(u), margins.data(), scratch);
     std::vector<double> du(u.size(), std::numeric_limits<double>::quiet_NaN());
-    index.gradient<double>(level, g.data() + first * kLanes, first, last, du.data(), scratch);
+    index.gradient<double>(level, range, g.data() + rows.first * kLanes, du.data(), scratch);
     CHECK(distance(margins, expected) < 1e-13);
     CHECK(distance(du, expected_du) < 1e-12);
     if (level == SimdLevel::plain) {
@@ -69,19 +84,26 @@ void check_products(const WideIndex& index, const DenseMatrix& a, std::size_t fi
     const std::vector<float> single_u(u.begin(), u.end()), single_g(g.begin(), g.end());
     AlignedVector<float> single_scratch;
     std::vector<float> single_margins(start.begin(), start.end());
-    index.add_margins<float>(level, single_u.data(), first, last, single_margins.data(),
-                             single_scratch);
+    index.add_margins(level, range, rows_from(single_u), single_margins.data(), single_scratch);
     std::vector<float> single_du(u.size(), std::numeric_limits<float>::quiet_NaN());
-    index.gradient<float>(level, single_g.data() + first * kLanes, first, last, single_du.data(),
+    index.gradient<float>(level, range, single_g.data() + rows.first * kLanes, single_du.data(),
                           single_scratch);
     CHECK(distance(std::vector<double>(single_margins.begin(), single_margins.end()), expected) <
           1e-5);
     CHECK(distance(std::vector<double>(single_du.begin(), single_du.end()), expected_du) < 1e-5);
 
     for (std::size_t i = 0; i < margins.size(); ++i) margins[i] -= start[i];
-    CHECK(dot(margins, rows_between(g, first, last)) ==
+    CHECK(dot(margins, rows_of(g, rows)) ==
           doctest::Approx(dot(u, du)).epsilon(1e-11).scale(static_cast<double>(a.n_rows)));
   }
+}
+
+void check_products(const ContextFamily& family, const std::vector<Range>& ranges) {
+  const WideIndex index = index_of(family, ranges);
+  const DenseMatrix a = family.matrix();
+  REQUIRE(index.n_contexts() == a.n_columns);
+  for (std::size_t range = 0; range < ranges.size(); ++range)
+    check_products(index, a, range, ranges[range]);
 }
 
 }  // namespace
@@ -89,13 +111,8 @@ void check_products(const WideIndex& index, const DenseMatrix& a, std::size_t fi
 TEST_CASE("A u and A' g equal dense products for every shape of contexts and range of rows") {
   for (const ContextFamily& family : context_families()) {
     CAPTURE(family.name);
-    const WideIndex index = index_of(family);
-    const DenseMatrix a = family.matrix();
-    const std::size_t n = a.n_rows;
-    REQUIRE(index.n_contexts() == a.n_columns);
-    for (const auto& [first, last] :
-         {std::pair{std::size_t{0}, n}, std::pair{n / 3, n / 2}, std::pair{n / 2, n / 2}})
-      check_products(index, a, first, last);
+    check_products(family, {{0, family.data.n_rows()}});
+    check_products(family, ranges_of(family));
   }
 }
 
@@ -103,40 +120,64 @@ TEST_CASE("many patterns are cut into blocks that a cache holds, with equal prod
   Dice dice(1);
   const ContextFamily family =
       make_family("blocks", pairs_with_first(600), binary_rows(dice, 600, 400, 0.5));
-  const WideIndex index = index_of(family);
+  const WideIndex index = index_of(family, ranges_of(family));
   REQUIRE(index.blocks().size() > 1);
-  std::size_t n_entries = 0, n_lookups = 0;
+  std::size_t n_entries = 0, n_lookups = 0, n_contexts = 0;
   for (const WideBlock& block : index.blocks()) {
-    CHECK(block.n_entries() <= 4096);
+    CHECK(block.n_entries() <= 2048);
+    CHECK(block.first_context == n_contexts);
+    n_contexts += block.n_contexts;
     n_entries += block.n_entries();
-    n_lookups += block.entries.size();
+    n_lookups += block.n_lookups();
   }
+  CHECK(n_contexts == index.n_contexts());
   CHECK(index.n_entries() == n_entries);
   CHECK(index.n_lookups() == n_lookups);
-  check_products(index, family.matrix(), 0, family.data.n_rows());
+  check_products(family, ranges_of(family));
 }
 
-TEST_CASE("sums by entry are those by row to the last bit; many rows do without them") {
+TEST_CASE("contexts that hold on no row, in front of others, behind them and alone") {
+  Dice dice(4);
+  std::vector<std::int32_t> codes = random_codes(dice, Schema(std::vector<Value>(12, 2)), 50, 0.0);
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    if (i % 12 == 1 || i % 12 == 6 || i % 12 == 11) codes[i] = 0;
+  const auto with_first = [&](std::size_t n) {
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      if (i % 12 >= n) codes[i] = 0;
+    return make_family("absent", pairs_with_first(12),
+                       Dataset::merge(Schema(std::vector<Value>(12, 2)), codes));
+  };
+  for (const std::size_t n : {12, 7, 1}) {
+    const ContextFamily family = with_first(n);
+    check_products(family, {{0, family.data.n_rows()}});
+  }
+}
+
+TEST_CASE("sums by entry are those by row; many rows do without them") {
   Dice dice(3);
   const ContextFamily family =
       make_family("few rows", pairs_with_first(200), binary_rows(dice, 200, 300, 0.4));
   const std::size_t n = family.data.n_rows();
   const std::vector<double> g = dice.numbers(n * kLanes, -1.0, 1.0);
-  const WideIndex index = index_of(family);
+  const WideIndex index = index_of(family, {{0, n}});
   for (const WideBlock& block : index.blocks()) {
-    CHECK(block.order.size() == block.n_entries());
-    AlignedVector<double> by_row(block.n_entries() * kLanes), by_entry(by_row.size(), 1e9);
-    for (const SimdLevel level : simd_levels()) {
-      run_kernel<detail::SpreadKernel>(level, &block, g.data(), std::size_t{0}, n, by_row.data());
-      run_kernel<detail::GatherKernel>(level, &block, g.data(), by_entry.data());
-      CHECK(same_bits(by_entry, by_row));
-    }
+    const auto& [by_row, by_entry] = block.lookups[0];
+    CHECK(by_entry.targets.size() == block.n_entries());
+    AlignedVector<double> spread(block.n_entries() * kLanes, 0.0), summed(spread.size(), 1e9);
+    run_kernel<detail::SpreadListsKernel>(simd_level(), &by_row, g.data(), spread.data());
+    run_kernel<detail::SumListsKernel>(simd_level(), &by_entry, g.data(), summed.data(),
+                                       std::false_type{});
+    CHECK(distance(summed, spread) < 1e-13);
   }
   const ContextFamily long_family =
       make_family("many rows", pairs_with_first(16), binary_rows(dice, 16, 40'000, 0.5));
-  REQUIRE(long_family.data.n_rows() > 16'384);
-  const WideIndex long_index = index_of(long_family);
-  for (const WideBlock& block : long_index.blocks()) CHECK(block.order.empty());
+  const std::size_t many = long_family.data.n_rows();
+  REQUIRE(many > 16'384);
+  const WideIndex long_index = index_of(long_family, {{0, many - 1000}, {many - 1000, many}});
+  for (const WideBlock& block : long_index.blocks()) {
+    CHECK(block.lookups[0].by_entry.empty());
+    CHECK(!block.lookups[1].by_entry.empty());
+  }
 }
 
 TEST_CASE("more than 65535 rows") {
@@ -144,14 +185,15 @@ TEST_CASE("more than 65535 rows") {
   const ContextFamily family =
       make_family("many rows", pairs_with_first(24), binary_rows(dice, 24, 67'000, 0.5));
   REQUIRE(family.data.n_rows() > 65'536);
-  check_products(index_of(family), family.matrix(), 100, family.data.n_rows());
+  check_products(family, {{0, 100}, {100, family.data.n_rows()}});
 }
 
 TEST_CASE("an index of nothing adds nothing") {
   const WideIndex none;
   std::vector<double> margins(kLanes, 2.0);
   AlignedVector<double> scratch;
-  none.add_margins<double>(SimdLevel::plain, nullptr, 0, 1, margins.data(), scratch);
+  const auto fill = [](std::size_t, std::size_t, double*) { FAIL("nothing to be filled"); };
+  none.add_margins(SimdLevel::plain, 0, fill, margins.data(), scratch);
   CHECK(margins == std::vector<double>(kLanes, 2.0));
   CHECK(none.n_contexts() == 0);
   CHECK(none.bytes() == 0);

@@ -14,11 +14,13 @@
 #if defined(__GNUC__) && defined(__x86_64__)
 #define FELDSPAR_HAS_AVX2_KERNELS 1
 #define FELDSPAR_TARGET_AVX2 __attribute__((target("avx2,bmi,popcnt")))
+#endif
+#if defined(__GNUC__)
 #define FELDSPAR_ALWAYS_INLINE inline __attribute__((always_inline))
-#elif defined(__GNUC__)
-#define FELDSPAR_ALWAYS_INLINE inline __attribute__((always_inline))
+#define FELDSPAR_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))  // behind the parameters
 #else
 #define FELDSPAR_ALWAYS_INLINE inline
+#define FELDSPAR_ALWAYS_INLINE_LAMBDA
 #endif
 
 namespace feldspar {

@@ -52,13 +52,6 @@ struct IndexStatistics {
   std::size_t bytes = 0;
 };
 
-// A run of rows, or of other things that are numbered.
-struct Range {
-  std::size_t first, last;
-
-  std::size_t size() const noexcept { return last - first; }
-};
-
 // The margins of a variable in a tile of the wide index.
 struct MarginColumn {
   Variable variable;
@@ -96,12 +89,12 @@ class MarginMap {
   // Buffers of one way there and back.
   template <class Number>
   struct Buffers {
-    AlignedVector<Number> u, du;  // by slot
+    AlignedVector<Number> u, du;  // by slot; of the wide ones only du, u is made block by block
     // By (tile, row block): derivatives of the wide contexts over the rows of a block but the first,
     // whose are in du at once; and of the biases, kLanes each.
     std::vector<AlignedVector<Number>> partial_du;
     std::vector<Number> bias_du;
-    std::vector<Number> weights;  // for SlotMap
+    std::vector<Number> copy;  // SlotMap's, of the weights
   };
   template <class Number>
   struct Scratch {
@@ -142,7 +135,7 @@ class MarginMap {
   void build_narrow(const FeatureSet& features, const ContextTable& table,
                     std::span<const Dataset* const> data_of_variable, const Execution& execution);
   void group_tasks();
-  void cut_rows(std::size_t n_rows);
+  static std::vector<Range> cut_rows(std::size_t n_rows, std::size_t n_tiles);
 
   template <class Number>
   Workspace<Number>& workspace() noexcept {
@@ -166,8 +159,8 @@ class MarginMap {
   template <class Number>
   void collect_narrow_gradient(Variable v, Buffers<Number>& buffers);
   template <class Number, class Respond>
-  double run_tile(SimdLevel simd, std::size_t t, std::size_t block, Buffers<Number>& buffers,
-                  const Respond& respond);
+  double run_tile(SimdLevel simd, std::size_t t, std::size_t block, std::span<const Number> weights,
+                  Buffers<Number>& buffers, const Respond& respond);
   template <class Number>
   void start_margins(std::size_t t, Range rows, const AlignedVector<Number>& u,
                      Number* margins) const;
@@ -181,9 +174,9 @@ class MarginMap {
 
   std::size_t n_features_, n_contexts_;
   SlotMap slots_;
-  WideIndex wide_;
   std::vector<std::vector<MarginColumn>> tiles_;
   std::vector<Range> row_blocks_;
+  WideIndex wide_;
   std::vector<std::size_t> width_;     // by variable
   std::vector<bool> is_wide_;          // by variable
   std::vector<NarrowIndex> narrow_;    // by variable
@@ -204,8 +197,9 @@ inline MarginMap::MarginMap(const FeatureSet& features, const ContextTable& tabl
     : n_features_(features.size()),
       n_contexts_(table.size()),
       slots_(features, table, plan),
-      wide_(features, table, data, plan.wide_contexts, execution),
-      tiles_(plan.n_tiles) {
+      tiles_(plan.n_tiles),
+      row_blocks_(cut_rows(data.n_rows(), plan.n_tiles)),
+      wide_(features, table, data, plan.wide_contexts, row_blocks_, execution) {
   const Schema& schema = features.schema();
   for (Variable v = 0; v < schema.n_variables(); ++v) {
     const auto& [tile, lane] = plan.columns[v];
@@ -215,7 +209,6 @@ inline MarginMap::MarginMap(const FeatureSet& features, const ContextTable& tabl
   }
   build_narrow(features, table, data_of_variable, execution);
   group_tasks();
-  cut_rows(data.n_rows());
 }
 
 inline void MarginMap::build_narrow(const FeatureSet& features, const ContextTable& table,
@@ -264,19 +257,21 @@ inline void MarginMap::group_tasks() {
 
 // Rows are cut only where there are too few tiles to keep threads busy; never by the number of
 // threads.
-inline void MarginMap::cut_rows(std::size_t n_rows) {
+inline std::vector<Range> MarginMap::cut_rows(std::size_t n_rows, std::size_t n_tiles) {
   constexpr std::size_t kWantedTasks = 4, kMinRows = 1024;
-  const std::size_t wanted = (kWantedTasks + tiles_.size()) / (tiles_.size() + 1);
+  const std::size_t wanted = (kWantedTasks + n_tiles) / (n_tiles + 1);
   const std::size_t n_blocks = std::clamp<std::size_t>(n_rows / kMinRows, 1, wanted);
+  std::vector<Range> blocks;
   for (std::size_t b = 0; b < n_blocks; ++b)
-    row_blocks_.push_back({n_rows * b / n_blocks, n_rows * (b + 1) / n_blocks});
+    blocks.push_back({n_rows * b / n_blocks, n_rows * (b + 1) / n_blocks});
+  return blocks;
 }
 
 template <class Number>
 void MarginMap::make_room(Buffers<Number>& buffers) const {
   if (!buffers.u.empty()) return;
   const std::size_t n_blocks = row_blocks_.size();
-  buffers.u.resize(slots_.n_slots());
+  buffers.u.resize(slots_.first_wide());
   buffers.du.resize(slots_.n_slots());
   buffers.partial_du.resize(tiles_.size() * n_blocks);
   for (std::size_t i = 0; i < buffers.partial_du.size(); ++i)
@@ -295,9 +290,9 @@ double MarginMap::there_and_back(SimdLevel simd, std::span<const Number> weights
           n_features_, " features");
   Buffers<Number>& buffers = workspace<Number>().buffers;
   make_room(buffers);
-  // The slots that variables share; each fills its own when its turn comes.
-  slots_.spread(weights, std::span(buffers.u).first(slots_.first_narrow()), buffers.weights,
-                execution);
+  // Narrow slots are filled when their variable's turn comes, wide ones when their block's does.
+  slots_.spread(weights, 0, std::span(buffers.u).first(slots_.n_biases()));
+  slots_.copy_for_wide(weights, buffers.copy, execution);
 
   std::vector<double> values(narrow_only_.size(), 0.0);
   parallel_for(narrow_tasks_.size(), execution, [&](std::size_t task) {
@@ -309,7 +304,7 @@ double MarginMap::there_and_back(SimdLevel simd, std::span<const Number> weights
                [&](std::size_t i) { expand_narrow_margins(mixed_[i], weights, buffers); });
   const std::size_t n_blocks = row_blocks_.size();
   value += parallel_sum(tiles_.size() * n_blocks, execution, [&](std::size_t i) {
-    return run_tile(simd, i / n_blocks, i % n_blocks, buffers, respond_tile);
+    return run_tile(simd, i / n_blocks, i % n_blocks, weights, buffers, respond_tile);
   });
   for (std::size_t t = 0; t < tiles_.size(); ++t) add_row_blocks(t, buffers);
   parallel_for(mixed_.size(), execution,
@@ -323,12 +318,12 @@ template <class Number>
 void MarginMap::narrow_margins(Variable v, std::span<const Number> weights,
                                Buffers<Number>& buffers, Scratch<double>& scratch) const {
   const NarrowIndex& index = narrow_[v];
-  const std::size_t first = slots_.narrow(v);
-  slots_.spread(weights, std::span(buffers.u), first, first + index.n_contexts() * width_[v]);
+  const std::span<Number> slots = narrow_slots(v, buffers.u);
+  slots_.spread(weights, slots_.narrow(v), slots);
   // One more than there are patterns, as NarrowIndex::gradient wants it.
   scratch.margins.resize((index.n_patterns() + 1) * width_[v]);
-  index.margins(std::span<const Number>(narrow_slots(v, buffers.u)), width_[v],
-                std::span(scratch.margins), scratch.table);
+  index.margins(std::span<const Number>(slots), width_[v], std::span(scratch.margins),
+                scratch.table);
 }
 
 // A variable without wide contexts.
@@ -397,7 +392,8 @@ void MarginMap::collect_narrow_gradient(Variable v, Buffers<Number>& buffers) {
 // One tile over one block of rows.
 template <class Number, class Respond>
 double MarginMap::run_tile(SimdLevel simd, std::size_t t, std::size_t block,
-                           Buffers<Number>& buffers, const Respond& respond) {
+                           std::span<const Number> weights, Buffers<Number>& buffers,
+                           const Respond& respond) {
   const Range rows = row_blocks_[block];
   const std::size_t task = t * row_blocks_.size() + block;
   ScratchStack<Number>& stack = workspace<Number>().scratch;
@@ -405,12 +401,15 @@ double MarginMap::run_tile(SimdLevel simd, std::size_t t, std::size_t block,
   scratch.margins.resize(rows.size() * kLanes);
   Number* margins = scratch.margins.data();
   start_margins(t, rows, buffers.u, margins);
-  wide_.add_margins<Number>(simd, buffers.u.data() + slots_.tile(t), rows.first, rows.last, margins,
-                            scratch.table);
+  const auto fill = [&](std::size_t context, std::size_t n, Number* u) {
+    slots_.spread_wide<Number>(weights, buffers.copy, slots_.tile(t) + context * kLanes,
+                               std::span(u, n * kLanes));
+  };
+  wide_.add_margins(simd, block, fill, margins, scratch.table);
   const double value = respond(t, rows, margins);
   finish_margins(t, rows, margins, std::span(buffers.bias_du).subspan(task * kLanes, kLanes));
   Number* du = block == 0 ? buffers.du.data() + slots_.tile(t) : buffers.partial_du[task].data();
-  wide_.gradient<Number>(simd, margins, rows.first, rows.last, du, scratch.table);
+  wide_.gradient<Number>(simd, block, margins, du, scratch.table);
   stack.give_back(std::move(scratch));
   return value;
 }
@@ -464,7 +463,8 @@ inline IndexStatistics MarginMap::statistics() const {
   s.n_wide_contexts = wide_.n_contexts();
   s.n_wide_lookups = wide_.n_lookups();
   s.n_tiles = tiles_.size();
-  s.bytes = wide_.bytes() + slots_.bytes() + 2 * slots_.n_slots() * sizeof(double);
+  s.bytes =
+      wide_.bytes() + slots_.bytes() + (slots_.first_wide() + slots_.n_slots()) * sizeof(double);
   for (std::size_t v = 0; v < narrow_.size(); ++v) {
     s.n_wide_variables += is_wide_[v];
     if (narrow_[v].n_patterns() == 0) continue;

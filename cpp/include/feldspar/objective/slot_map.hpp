@@ -4,8 +4,8 @@
 // adds its weight to, or takes it from, the slots of its context under each of its variables
 // (margin_signs.hpp).
 //
-// Layout: the biases (empty contexts) of all variables; the wide contexts, tile by tile, kLanes
-// slots each; the narrow contexts, variable by variable.
+// Layout: the biases (empty contexts) of all variables; the narrow contexts, variable by variable; the
+// wide contexts, tile by tile, kLanes slots each.
 #pragma once
 
 #include <algorithm>
@@ -38,26 +38,29 @@ class SlotMap {
   std::size_t bias(Variable v) const noexcept { return bias_[v]; }
   std::size_t tile(std::size_t t) const noexcept { return wide_ + t * n_wide_ * kLanes; }
   std::size_t narrow(Variable v) const noexcept { return narrow_[v]; }
-  // Where the narrow contexts of all variables begin.
-  std::size_t first_narrow() const noexcept { return narrow_.empty() ? n_slots_ : narrow_[0]; }
+  std::size_t n_biases() const noexcept { return n_biases_; }
+  std::size_t first_wide() const noexcept { return wide_; }
 
   // The contexts that variable v keeps in its narrow index, ascending.
   std::span<const ContextId> narrow_contexts(Variable v) const noexcept { return contexts_[v]; }
 
-  // u := what the weights put into the slots; the first of them, as many as u has (with a copy of the
-  // weights in `scratch`), or those from `first` to `last`.
+  // u[i] := what the weights put into slot first + i.
   template <class Number>
-  void spread(std::span<const Number> weights, std::span<Number> u, std::vector<Number>& scratch,
-              const Execution& execution = {}) const {
-    if (single_.empty() || u.size() != single_.size())
-      by_slot_.sum(weights, u, execution);
-    else
-      copy_single(weights, u, scratch, execution);
+  void spread(std::span<const Number> weights, std::size_t first,
+              std::span<Number> u) const noexcept {
+    by_slot_.sum_rows(weights, first, u);
   }
+
+  // The same for wide slots, which are taken from a copy of the weights where they can be.
   template <class Number>
-  void spread(std::span<const Number> weights, std::span<Number> u, std::size_t first,
-              std::size_t last) const noexcept {
-    by_slot_.sum_rows(weights, u, first, last);
+  void copy_for_wide(std::span<const Number> weights, std::vector<Number>& copy,
+                     const Execution& execution = {}) const;
+  template <class Number>
+  void spread_wide(std::span<const Number> weights, std::span<const Number> copy, std::size_t first,
+                   std::span<Number> u) const noexcept {
+    if (single_.empty()) return spread(weights, first, u);
+    const std::uint32_t* single = single_.data() + (first - wide_);
+    for (std::size_t i = 0; i < u.size(); ++i) u[i] = copy[single[i]];
   }
 
   // gradient := the transpose, of what the slots have.
@@ -96,30 +99,33 @@ class SlotMap {
              const Execution& execution) const {
       constexpr std::size_t kRows = 8192;  // a task's share; fewer are not worth a thread
       parallel_for((out.size() + kRows - 1) / kRows, execution, [&](std::size_t task) {
-        sum_rows(source, out, task * kRows, std::min(out.size(), (task + 1) * kRows));
+        const std::size_t first = task * kRows;
+        sum_rows(source, first, out.subspan(first, std::min(kRows, out.size() - first)));
       });
     }
 
+    // out[i] is the sum of row first + i.
     template <class Number>
-    void sum_rows(std::span<const Number> source, std::span<Number> out, std::size_t first,
-                  std::size_t last) const noexcept {
-      if (runs.empty()) return sum_run<0>(source, out, first, last);
-      for (auto run = std::ranges::upper_bound(runs, first); first < last; ++run) {
-        const std::size_t end = std::min<std::size_t>(*run, last);
+    void sum_rows(std::span<const Number> source, std::size_t first,
+                  std::span<Number> out) const noexcept {
+      if (runs.empty()) return sum_run<0>(source, first, out);
+      for (auto run = std::ranges::upper_bound(runs, first); !out.empty(); ++run) {
+        const std::size_t n = std::min<std::size_t>(*run - first, out.size());
         switch (n_terms(first)) {
           case 1:
-            sum_run<1>(source, out, first, end);
+            sum_run<1>(source, first, out.first(n));
             break;
           case 2:
-            sum_run<2>(source, out, first, end);
+            sum_run<2>(source, first, out.first(n));
             break;
           case 3:
-            sum_run<3>(source, out, first, end);
+            sum_run<3>(source, first, out.first(n));
             break;
           default:
-            sum_run<0>(source, out, first, end);
+            sum_run<0>(source, first, out.first(n));
         }
-        first = end;
+        first += n;
+        out = out.subspan(n);
       }
     }
 
@@ -144,11 +150,11 @@ class SlotMap {
     // Rows of kTerms terms each, which spares the loop that has an end to be guessed; 0: of any
     // number.
     template <std::size_t kTerms, class Number>
-    void sum_run(std::span<const Number> source, std::span<Number> out, std::size_t first,
-                 std::size_t last) const noexcept {
+    void sum_run(std::span<const Number> source, std::size_t first,
+                 std::span<Number> out) const noexcept {
       const std::uint32_t* term = terms.data() + begin[first];
-      for (std::size_t row = first; row < last; ++row) {
-        const std::size_t n = kTerms > 0 ? kTerms : n_terms(row);
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::size_t n = kTerms > 0 ? kTerms : n_terms(first + i);
         Number sum = 0;
         for (std::size_t t = 0; t < n; ++t, ++term) {
           // The sign goes in by its bit: a branch would be a guess.
@@ -157,26 +163,21 @@ class SlotMap {
           const Bits sign = static_cast<Bits>(*term) << (8 * sizeof(Bits) - 1);
           sum += std::bit_cast<Number>(bits ^ sign);
         }
-        out[row] = sum;
+        out[i] = sum;
       }
     }
   };
-
-  template <class Number>
-  void copy_single(std::span<const Number> weights, std::span<Number> u,
-                   std::vector<Number>& scratch, const Execution& execution) const;
 
   void lay_out(const Schema& schema, const IndexPlan& plan);
   void find_single();
   void add_terms(std::size_t slot, std::span<const Value> values, std::size_t cardinality);
 
-  std::size_t n_slots_ = 0, wide_ = 0, n_wide_ = 0;
+  std::size_t n_slots_ = 0, n_biases_ = 0, wide_ = 0, n_wide_ = 0;
   std::vector<std::size_t> bias_, narrow_;        // by variable
   std::vector<std::vector<ContextId>> contexts_;  // by variable: its narrow contexts
   SignedSums by_feature_, by_slot_;
-  // By slot in front of the narrow ones, if none of these has more than one term: where its number
-  // is among zero, the weights, and their negatives. Half as much to read as a list for each slot, and
-  // nothing to compute.
+  // By wide slot, if none has more than one term: where its number is among zero, the weights, and their
+  // negatives. Half as much to read as a list for each slot, and nothing to compute.
   std::vector<std::uint32_t> single_;
   bool single_negative_ = false;  // some are among the negatives
 };
@@ -231,9 +232,10 @@ inline SlotMap::SlotMap(const FeatureSet& features, const ContextTable& table,
 
 inline void SlotMap::find_single() {
   const auto n_features = static_cast<std::uint32_t>(by_feature_.begin.size() - 1);
-  std::vector<std::uint32_t> single(first_narrow(), 0);
+  std::vector<std::uint32_t> single(n_slots_ - wide_, 0);
   for (std::size_t slot = 0; slot < single.size(); ++slot) {
-    const std::uint32_t first = by_slot_.begin[slot], end = by_slot_.begin[slot + 1];
+    const std::uint32_t first = by_slot_.begin[wide_ + slot],
+                        end = by_slot_.begin[wide_ + slot + 1];
     if (end > first + 1) return;
     if (end > first) {
       const std::uint32_t term = by_slot_.terms[first];
@@ -245,19 +247,19 @@ inline void SlotMap::find_single() {
 }
 
 template <class Number>
-void SlotMap::copy_single(std::span<const Number> weights, std::span<Number> u,
-                          std::vector<Number>& scratch, const Execution& execution) const {
+void SlotMap::copy_for_wide(std::span<const Number> weights, std::vector<Number>& copy,
+                            const Execution& execution) const {
+  if (single_.empty()) return;
   const std::size_t n = weights.size();
-  scratch.resize(1 + (single_negative_ ? 2 * n : n));
-  scratch[0] = 0;
-  // Sums, as elsewhere: no zero is negative.
-  for (std::size_t j = 0; j < n; ++j) scratch[1 + j] = Number{0} + weights[j];
-  if (single_negative_)
-    for (std::size_t j = 0; j < n; ++j) scratch[1 + n + j] = Number{0} - weights[j];
-  constexpr std::size_t kSlots = 8192;  // a task's share
-  parallel_for((u.size() + kSlots - 1) / kSlots, execution, [&](std::size_t task) {
-    const std::size_t last = std::min(u.size(), (task + 1) * kSlots);
-    for (std::size_t slot = task * kSlots; slot < last; ++slot) u[slot] = scratch[single_[slot]];
+  copy.resize(1 + (single_negative_ ? 2 * n : n));
+  copy[0] = 0;
+  constexpr std::size_t kWeights = 65536;  // a task's share
+  parallel_for((n + kWeights - 1) / kWeights, execution, [&](std::size_t task) {
+    const std::size_t last = std::min(n, (task + 1) * kWeights);
+    // Sums, as elsewhere: no zero is negative.
+    for (std::size_t j = task * kWeights; j < last; ++j) copy[1 + j] = Number{0} + weights[j];
+    if (single_negative_)
+      for (std::size_t j = task * kWeights; j < last; ++j) copy[1 + n + j] = Number{0} - weights[j];
   });
 }
 
@@ -266,14 +268,15 @@ inline void SlotMap::lay_out(const Schema& schema, const IndexPlan& plan) {
     bias_.push_back(n_slots_);
     n_slots_ += schema.cardinality(v) - 1u;
   }
-  n_slots_ += (kLanes - n_slots_ % kLanes) % kLanes;  // rows of the tiles begin cache lines
-  wide_ = n_slots_;
-  n_wide_ = plan.wide_contexts.size();
-  n_slots_ += plan.n_tiles * n_wide_ * kLanes;
+  n_biases_ = n_slots_;
   for (Variable v = 0; v < schema.n_variables(); ++v) {
     narrow_.push_back(n_slots_);
     n_slots_ += contexts_[v].size() * (schema.cardinality(v) - 1u);
   }
+  n_slots_ += (kLanes - n_slots_ % kLanes) % kLanes;  // rows of the tiles begin cache lines
+  wide_ = n_slots_;
+  n_wide_ = plan.wide_contexts.size();
+  n_slots_ += plan.n_tiles * n_wide_ * kLanes;
   require(n_slots_ < (std::size_t{1} << 31), "features: ", n_slots_,
           " (variable, context) parameters are more than the index can hold (2^31)");
 }

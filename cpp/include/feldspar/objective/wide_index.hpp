@@ -5,58 +5,71 @@
 // patterns (see PatternTable) are tabulated, kLanes numbers each; then each example adds up the
 // table rows it needs. Compared with a matrix product this does no multiplications and, on dense
 // data, one addition for about log2(rows) contexts. Pattern tables are worked through in blocks
-// that fit into the second-level cache together with nothing else of size.
+// that fit into the second-level cache together with nothing else of size; the rows of U that a block
+// needs are asked for when its turn comes, and are still in the cache when they are used.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <functional>
-#include <numeric>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <feldspar/base/aligned.hpp>
 #include <feldspar/base/execution.hpp>
-#include <feldspar/base/pack.hpp>
 #include <feldspar/base/simd.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/feature/context_table.hpp>
+#include <feldspar/objective/listed_sums.hpp>
 #include <feldspar/objective/logistic.hpp>
 #include <feldspar/objective/pattern_table.hpp>
 
 namespace feldspar {
 
-// A run of groups: entries 1 ... n of a table of its own, and the lookups of every row into it.
+// A run of rows, or of other things that are numbered.
+struct Range {
+  std::size_t first, last;
+
+  std::size_t size() const noexcept { return last - first; }
+};
+
+// A run of groups: entries 1 ... n of a table of its own, the contexts that they are made of, and the
+// lookups into it.
 struct WideBlock {
+  // Of one range of rows; rows are counted from its first.
+  struct Lookups {
+    ListedSums by_row;
+    ListedSums by_entry;  // the other way round, where rows are few; otherwise empty
+  };
+  std::uint32_t first_context = 0, n_contexts = 0;
   std::vector<std::uint16_t> parent;   // by entry; entry 0 is zero
-  std::vector<std::uint32_t> context;  // by entry; unused for entry 0
-  std::vector<std::uint32_t> begin;    // by row, plus the end
-  std::vector<std::uint16_t> entries;
-  // The same lookups the other way round, where rows are few; otherwise empty. The entries, those with
-  // most rows first so that the ends of loops can be guessed, and the rows of each, ascending.
-  std::vector<std::uint16_t> order;
-  std::vector<std::uint32_t> order_begin;  // by place in `order`, plus the end
-  std::vector<std::uint16_t> rows;
+  std::vector<std::uint32_t> context;  // by entry, counted from the first; unused for entry 0
+  std::vector<Lookups> lookups;        // by range
 
   std::size_t n_entries() const noexcept { return parent.size(); }
-  std::size_t n_rows() const noexcept { return begin.size() - 1; }
+  std::size_t n_lookups() const noexcept {
+    std::size_t n = 0;
+    for (const Lookups& range : lookups) n += range.by_row.sources.size();
+    return n;
+  }
 };
 
 class WideIndex {
  public:
   WideIndex() = default;
+  // `ranges` cut the rows, in order.
   WideIndex(const FeatureSet& features, const ContextTable& table, const Dataset& data,
-            std::span<const ContextId> contexts, const Execution& execution = {});
+            std::span<const ContextId> contexts, std::span<const Range> ranges,
+            const Execution& execution = {});
 
   std::size_t n_contexts() const noexcept { return n_contexts_; }
   std::span<const WideBlock> blocks() const noexcept { return blocks_; }
   std::size_t n_lookups() const noexcept {
     std::size_t n = 0;
-    for (const WideBlock& block : blocks_) n += block.entries.size();
+    for (const WideBlock& block : blocks_) n += block.n_lookups();
     return n;
   }
   std::size_t n_entries() const noexcept {
@@ -66,65 +79,26 @@ class WideIndex {
   }
   std::size_t bytes() const noexcept;
 
-  // margins[(r - first) * kLanes + k] += (A u)[r][k] for rows first <= r < last; u is n_contexts x
-  // kLanes.
-  template <class Number>
-  void add_margins(SimdLevel simd, const Number* u, std::size_t first, std::size_t last,
-                   Number* margins, AlignedVector<Number>& scratch) const;
+  // margins[i * kLanes + k] += (A U)[range's first row + i][k], for its rows. fill(first, n, u) writes
+  // the n rows of U from `first` on, kLanes numbers each.
+  template <class Number, class Fill>
+  void add_margins(SimdLevel simd, std::size_t range, const Fill& fill, Number* margins,
+                   AlignedVector<Number>& scratch) const;
 
-  // The transpose over the same rows: du = A' g, overwritten.
+  // The transpose over the same rows: du = A' g, overwritten; n_contexts x kLanes.
   template <class Number>
-  void gradient(SimdLevel simd, const Number* g, std::size_t first, std::size_t last, Number* du,
+  void gradient(SimdLevel simd, std::size_t range, const Number* g, Number* du,
                 AlignedVector<Number>& scratch) const;
 
  private:
-  // x kLanes x 8 bytes = 512 KiB. Every row costs something in every block, most of it for loops
-  // whose ends cannot be predicted: 1024 entries take 35 % longer on triples, 256 twice as long.
-  static constexpr std::size_t kMaxBlockEntries = 4096;
+  // x kLanes x 8 bytes = 256 KiB.
+  static constexpr std::size_t kMaxBlockEntries = 2048;
 
   std::size_t n_contexts_ = 0;
   std::vector<WideBlock> blocks_;
 };
 
 namespace detail {
-
-// A row of a tile in registers.
-template <class Number>
-struct LaneRow {
-#if defined(__GNUC__)
-  typedef Number Part __attribute__((vector_size(sizeof(Pack))));
-#else
-  using Part = Number;
-#endif
-  static constexpr std::size_t kPartSize = sizeof(Part) / sizeof(Number);
-  static constexpr std::size_t kParts = kLanes / kPartSize;
-
-  Part parts[kParts];
-
-  static FELDSPAR_ALWAYS_INLINE Part load_part(const Number* from) noexcept {
-    Part part;
-    std::memcpy(&part, from, sizeof part);
-    return part;
-  }
-  static FELDSPAR_ALWAYS_INLINE void store_part(Number* to, Part part) noexcept {
-    std::memcpy(to, &part, sizeof part);
-  }
-  static FELDSPAR_ALWAYS_INLINE LaneRow load(const Number* from) noexcept {
-    LaneRow row;
-    for (std::size_t p = 0; p < kParts; ++p) row.parts[p] = load_part(from + p * kPartSize);
-    return row;
-  }
-  FELDSPAR_ALWAYS_INLINE void store(Number* to) const noexcept {
-    for (std::size_t p = 0; p < kParts; ++p) store_part(to + p * kPartSize, parts[p]);
-  }
-  FELDSPAR_ALWAYS_INLINE void add(const Number* from) noexcept {
-    for (std::size_t p = 0; p < kParts; ++p) parts[p] += load_part(from + p * kPartSize);
-  }
-  FELDSPAR_ALWAYS_INLINE void add_to(Number* to) const noexcept {
-    for (std::size_t p = 0; p < kParts; ++p)
-      store_part(to + p * kPartSize, load_part(to + p * kPartSize) + parts[p]);
-  }
-};
 
 // Values of the patterns.
 struct TabulateKernel {
@@ -143,61 +117,12 @@ struct TabulateKernel {
   }
 };
 
-// margins += values of the patterns of each row.
-struct LookUpKernel {
-  template <class Number>
-  FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, const Number* table,
-                                         std::size_t first, std::size_t last,
-                                         Number* margins) const noexcept {
-    const std::uint32_t* begin = block->begin.data();
-    const std::uint16_t* entries = block->entries.data();
-    for (std::size_t r = first; r < last; ++r, margins += kLanes) {
-      auto row = LaneRow<Number>::load(margins);
-      for (std::size_t i = begin[r]; i < begin[r + 1]; ++i) row.add(table + entries[i] * kLanes);
-      row.store(margins);
-    }
-  }
-};
-
-// The transpose of LookUpKernel: each row's derivatives go to its patterns.
-struct SpreadKernel {
-  template <class Number>
-  FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, const Number* g, std::size_t first,
-                                         std::size_t last, Number* table) const noexcept {
-    std::fill_n(table, block->n_entries() * kLanes, Number{0});
-    const std::uint32_t* begin = block->begin.data();
-    const std::uint16_t* entries = block->entries.data();
-    for (std::size_t r = first; r < last; ++r, g += kLanes) {
-      const auto row = LaneRow<Number>::load(g);
-      for (std::size_t i = begin[r]; i < begin[r + 1]; ++i) row.add_to(table + entries[i] * kLanes);
-    }
-  }
-};
-
-// The same for all rows of a block that knows them by entry, to the same bits: sums stay in registers
-// instead of being read and written in the table. Half the time while the derivatives of all rows
-// stay in the second-level cache.
-struct GatherKernel {
-  template <class Number>
-  FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, const Number* g,
-                                         Number* table) const noexcept {
-    const std::uint16_t* order = block->order.data();
-    const std::uint32_t* begin = block->order_begin.data();
-    const std::uint16_t* rows = block->rows.data();
-    const std::size_t n = block->n_entries();
-    for (std::size_t e = 0; e < n; ++e) {
-      LaneRow<Number> sum{};
-      for (std::size_t i = begin[e]; i < begin[e + 1]; ++i) sum.add(g + rows[i] * kLanes);
-      sum.store(table + order[e] * kLanes);
-    }
-  }
-};
-
 // The transpose of TabulateKernel.
 struct CollectKernel {
   template <class Number>
   FELDSPAR_ALWAYS_INLINE void operator()(const WideBlock* block, Number* table,
                                          Number* du) const noexcept {
+    std::fill_n(du, block->n_contexts * kLanes, Number{0});
     const std::uint16_t* parent = block->parent.data();
     const std::uint32_t* context = block->context.data();
     for (std::size_t e = block->n_entries(); e-- > 1;) {
@@ -208,31 +133,16 @@ struct CollectKernel {
   }
 };
 
-// Fills in the lookups by entry.
-inline void order_by_entry(WideBlock& block) {
-  std::vector<std::uint32_t> n_rows_of(block.n_entries(), 0);
-  for (const std::uint16_t entry : block.entries) ++n_rows_of[entry];
-  block.order.resize(block.n_entries());
-  std::iota(block.order.begin(), block.order.end(), std::uint16_t{0});
-  std::ranges::stable_sort(block.order, std::greater<>{},
-                           [&](std::uint16_t entry) { return n_rows_of[entry]; });
-  block.order_begin.assign(1, 0);
-  std::vector<std::uint32_t> next(block.n_entries());
-  for (const std::uint16_t entry : block.order) {
-    next[entry] = block.order_begin.back();
-    block.order_begin.push_back(next[entry] + n_rows_of[entry]);
-  }
-  block.rows.resize(block.entries.size());
-  for (std::size_t r = 0; r < block.n_rows(); ++r)
-    for (std::size_t i = block.begin[r]; i < block.begin[r + 1]; ++i)
-      block.rows[next[block.entries[i]]++] = static_cast<std::uint16_t>(r);
-}
-
-// Splits a pattern table at group borders into blocks of at most `max_entries` entries.
-inline std::vector<WideBlock> cut_into_blocks(const PatternTable& patterns, std::size_t n_rows,
+// Splits a pattern table at group borders into blocks of at most `max_entries` entries, which together
+// have all contexts.
+inline std::vector<WideBlock> cut_into_blocks(const PatternTable& patterns, std::size_t n_contexts,
+                                              std::span<const Range> ranges,
                                               std::size_t max_entries) {
   std::vector<WideBlock> blocks;
+  std::vector<std::uint32_t> rows;
+  std::vector<std::uint16_t> entries;
   std::size_t group = 0, lookup = 0;
+  std::uint32_t context = 0;
   Entry first = 1;
   while (group < patterns.group_end.size()) {
     std::size_t end = group + 1;
@@ -241,24 +151,35 @@ inline std::vector<WideBlock> cut_into_blocks(const PatternTable& patterns, std:
     const std::size_t lookup_end = patterns.lookup_end[end - 1];
 
     WideBlock& block = blocks.emplace_back();
+    block.first_context = context;
     block.parent.push_back(0);
     block.context.push_back(0);
     for (Entry e = first; e < last; ++e) {
       const Entry parent = patterns.parent[e];
       block.parent.push_back(static_cast<std::uint16_t>(parent == 0 ? 0 : parent - first + 1));
-      block.context.push_back(patterns.context[e]);
+      block.context.push_back(patterns.context[e] - context);
     }
-    block.begin.assign(n_rows + 1, 0);
-    for (std::size_t i = lookup; i < lookup_end; ++i) ++block.begin[patterns.rows[i] + 1];
-    for (std::size_t r = 0; r < n_rows; ++r) block.begin[r + 1] += block.begin[r];
-    std::vector<std::uint32_t> next(block.begin.begin(), block.begin.end() - 1);
-    block.entries.resize(lookup_end - lookup);
-    for (std::size_t i = lookup; i < lookup_end; ++i)
-      block.entries[next[patterns.rows[i]]++] =
-          static_cast<std::uint16_t>(patterns.entries[i] - first + 1);
-    constexpr std::size_t kFewRows = 16384;  // a megabyte of floats
-    if (n_rows <= kFewRows) order_by_entry(block);
+    // Contexts that hold nowhere have no entries; they go to the block of the next that holds.
+    context = end == patterns.group_end.size() ? static_cast<std::uint32_t>(n_contexts)
+                                               : patterns.context[last - 1] + 1;
+    block.n_contexts = context - block.first_context;
 
+    for (const Range range : ranges) {
+      rows.clear();
+      entries.clear();
+      for (std::size_t i = lookup; i < lookup_end; ++i) {
+        const std::size_t row = patterns.rows[i];
+        if (row < range.first || row >= range.last) continue;
+        rows.push_back(static_cast<std::uint32_t>(row - range.first));
+        entries.push_back(static_cast<std::uint16_t>(patterns.entries[i] - first + 1));
+      }
+      WideBlock::Lookups& lookups = block.lookups.emplace_back();
+      lookups.by_row = list_sums<std::uint32_t, std::uint16_t>(rows, entries, range.size(), false);
+      constexpr std::size_t kFewRows = 16384;  // a megabyte of floats
+      if (range.size() <= kFewRows)
+        lookups.by_entry =
+            list_sums<std::uint16_t, std::uint32_t>(entries, rows, block.n_entries(), true);
+    }
     group = end;
     first = last;
     lookup = lookup_end;
@@ -270,7 +191,7 @@ inline std::vector<WideBlock> cut_into_blocks(const PatternTable& patterns, std:
 
 inline WideIndex::WideIndex(const FeatureSet& features, const ContextTable& table,
                             const Dataset& data, std::span<const ContextId> contexts,
-                            const Execution& execution)
+                            std::span<const Range> ranges, const Execution& execution)
     : n_contexts_(contexts.size()) {
   constexpr double kEntryCost = 2.0;
   // A group larger than this would crowd the block; on dense data it also bounds the group at about
@@ -283,40 +204,49 @@ inline WideIndex::WideIndex(const FeatureSet& features, const ContextTable& tabl
     table.match(features, data.columns(), contexts[c], rows);
     builder.add(static_cast<std::uint32_t>(c), rows);
   }
-  blocks_ = detail::cut_into_blocks(std::move(builder).finish(), data.n_rows(), kMaxBlockEntries);
+  blocks_ =
+      detail::cut_into_blocks(std::move(builder).finish(), n_contexts_, ranges, kMaxBlockEntries);
 }
 
-template <class Number>
-void WideIndex::add_margins(SimdLevel simd, const Number* u, std::size_t first, std::size_t last,
-                            Number* margins, AlignedVector<Number>& scratch) const {
+template <class Number, class Fill>
+void WideIndex::add_margins(SimdLevel simd, std::size_t range, const Fill& fill, Number* margins,
+                            AlignedVector<Number>& scratch) const {
   for (const WideBlock& block : blocks_) {
-    scratch.resize(std::max(scratch.size(), block.n_entries() * kLanes));
-    run_kernel<detail::TabulateKernel>(simd, &block, u, scratch.data());
-    run_kernel<detail::LookUpKernel>(simd, &block, static_cast<const Number*>(scratch.data()),
-                                     first, last, margins);
+    const std::size_t room = (block.n_entries() + block.n_contexts) * kLanes;
+    scratch.resize(std::max(scratch.size(), room));
+    Number* table = scratch.data();
+    Number* u = table + block.n_entries() * kLanes;
+    fill(block.first_context, block.n_contexts, u);
+    run_kernel<detail::TabulateKernel>(simd, &block, std::as_const(u), table);
+    run_kernel<detail::SumListsKernel>(simd, &block.lookups[range].by_row, std::as_const(table),
+                                       margins, std::true_type{});
   }
 }
 
 template <class Number>
-void WideIndex::gradient(SimdLevel simd, const Number* g, std::size_t first, std::size_t last,
-                         Number* du, AlignedVector<Number>& scratch) const {
-  std::fill_n(du, n_contexts_ * kLanes, Number{0});
+void WideIndex::gradient(SimdLevel simd, std::size_t range, const Number* g, Number* du,
+                         AlignedVector<Number>& scratch) const {
+  if (blocks_.empty()) std::fill_n(du, n_contexts_ * kLanes, Number{0});  // no context holds
   for (const WideBlock& block : blocks_) {
     scratch.resize(std::max(scratch.size(), block.n_entries() * kLanes));
-    if (!block.order.empty() && last - first == block.n_rows())
-      run_kernel<detail::GatherKernel>(simd, &block, g, scratch.data());
-    else
-      run_kernel<detail::SpreadKernel>(simd, &block, g, first, last, scratch.data());
-    run_kernel<detail::CollectKernel>(simd, &block, scratch.data(), du);
+    Number* table = scratch.data();
+    const auto& [by_row, by_entry] = block.lookups[range];
+    if (!by_entry.empty()) {
+      run_kernel<detail::SumListsKernel>(simd, &by_entry, g, table, std::false_type{});
+    } else {
+      std::fill_n(table, block.n_entries() * kLanes, Number{0});
+      run_kernel<detail::SpreadListsKernel>(simd, &by_row, g, table);
+    }
+    run_kernel<detail::CollectKernel>(simd, &block, table, du + block.first_context * kLanes);
   }
 }
 
 inline std::size_t WideIndex::bytes() const noexcept {
   std::size_t bytes = 0;
-  for (const WideBlock& block : blocks_)
-    bytes +=
-        (block.parent.size() + block.entries.size() + block.order.size() + block.rows.size()) * 2 +
-        (block.context.size() + block.begin.size() + block.order_begin.size()) * 4;
+  for (const WideBlock& block : blocks_) {
+    bytes += 2 * block.parent.size() + 4 * block.context.size();
+    for (const auto& [by_row, by_entry] : block.lookups) bytes += by_row.bytes() + by_entry.bytes();
+  }
   return bytes;
 }
 
