@@ -61,26 +61,25 @@ void measure_steps(const std::string& name, const Dataset& data, double bandwidt
     });
   };
   const std::size_t entries = index.n_entries() * kLanes, lookups = index.n_lookups() * kLanes;
-  const double* const_table = table.data();
   const double* const_margins = margins.data();
   show("tabulate patterns", time_blocks([&](const WideBlock* block) {
          run_kernel<detail::TabulateKernel>(
-             simd, block, std::as_const(u).data() + slots.tile(0) + block->first_context * kLanes,
-             table.data());
+             simd, block, u.data() + slots.tile(0) + block->first_context * kLanes, table.data());
        }),
        3 * entries);
   show("look up rows", time_blocks([&](const WideBlock* block) {
-         run_kernel<detail::SumListsKernel>(simd, &block->lookups[0].by_row, const_table,
+         run_kernel<detail::SumListsKernel>(simd, &block->lookups[0].by_row, table.data(),
                                             margins.data(), std::true_type{});
        }),
        lookups);
-  if (!index.blocks()[0].lookups[0].by_entry.empty())
+  if (!index.blocks().empty() && !index.blocks()[0].lookups[0].by_entry.empty())
     show("sum up derivatives", time_blocks([&](const WideBlock* block) {
            run_kernel<detail::SumListsKernel>(simd, &block->lookups[0].by_entry, const_margins,
                                               table.data(), std::false_type{});
          }),
          lookups);
   show("spread derivatives", time_blocks([&](const WideBlock* block) {
+         std::fill_n(table.data(), block->n_entries() * kLanes, 0.0);
          run_kernel<detail::SpreadListsKernel>(simd, &block->lookups[0].by_row, const_margins,
                                                table.data());
        }),

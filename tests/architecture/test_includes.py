@@ -57,7 +57,7 @@ NAMES = {
     "system_error": "errc system_error",
     "thread": "this_thread thread",
     "tuple": "tie tuple",
-    "type_traits": "conditional_t is_same_v",
+    "type_traits": "bool_constant conditional_t false_type integral_constant is_same_v true_type",
     "unordered_map": "unordered_map unordered_multimap",
     "unordered_set": "unordered_set",
     "utility": "as_const exchange move pair swap",

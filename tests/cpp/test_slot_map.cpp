@@ -151,7 +151,9 @@ TEST_CASE("collect is the transpose of spread") {
   }
 }
 
-TEST_CASE("slots and features in several blocks give the same bits on any number of threads") {
+TEST_CASE(
+    "features in several blocks, and a copy in several parts, give the same bits on any number of "
+    "threads") {
   FeatureSetBuilder builder(Schema(std::vector<Value>(200, 2)));
   for (Variable a = 0; a < 200; ++a)
     for (Variable b = 0; b < a; ++b)
@@ -172,6 +174,14 @@ TEST_CASE("slots and features in several blocks give the same bits on any number
   slots.collect<double>(u, gradient_shared, Execution{3});
   CHECK(same_bits(gradient, gradient_shared));
   CHECK(dot(u, u) == doctest::Approx(dot(weights, gradient)).epsilon(1e-12));
+
+  const Schema& schema = features.schema();
+  const Dataset data = Dataset::merge(schema, random_codes(dice, schema, 20, 0.0));
+  const SlotMap wide(features, table, plan_index(features, table, data, {Wide::always}));
+  REQUIRE(wide.n_slots() > wide.first_wide());
+  std::vector<double> as_others(wide.n_slots());
+  wide.spread<double>(weights, 0, as_others);
+  for (const int threads : {1, 3}) CHECK(same_bits(spread(wide, weights, threads), as_others));
 }
 
 TEST_CASE("slots of at most one term are filled as all others are") {

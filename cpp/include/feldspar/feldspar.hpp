@@ -67,6 +67,7 @@
 #include <feldspar/objective/curvature.hpp>
 #include <feldspar/objective/index_plan.hpp>
 #include <feldspar/objective/likelihood.hpp>
+#include <feldspar/objective/listed_sums.hpp>
 #include <feldspar/objective/logistic.hpp>
 #include <feldspar/objective/margin_map.hpp>
 #include <feldspar/objective/margin_signs.hpp>

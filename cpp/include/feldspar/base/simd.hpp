@@ -17,7 +17,8 @@
 #endif
 #if defined(__GNUC__)
 #define FELDSPAR_ALWAYS_INLINE inline __attribute__((always_inline))
-#define FELDSPAR_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))  // behind the parameters
+// Right before the brace, and not with noexcept or mutable: compilers differ on the order.
+#define FELDSPAR_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))
 #else
 #define FELDSPAR_ALWAYS_INLINE inline
 #define FELDSPAR_ALWAYS_INLINE_LAMBDA

@@ -6,7 +6,7 @@
 // them goes the same way back. In either precision: single precision halves the time of the wide
 // index, narrow ones compute in double precision whatever their slots are in.
 //
-// Threads: tasks are tiles of columns (and blocks of rows) of the wide part, and variables of the
+// Threads: tasks are tiles of columns (and ranges of rows) of the wide part, and variables of the
 // narrow part. Each writes its own slots and sums are added in task order, so the result does not
 // depend on the number of threads. NOT FOR TWO CALLERS AT A TIME: it owns its buffers.
 #pragma once
@@ -90,7 +90,7 @@ class MarginMap {
   template <class Number>
   struct Buffers {
     AlignedVector<Number> u, du;  // by slot; of the wide ones only du, u is made block by block
-    // By (tile, row block): derivatives of the wide contexts over the rows of a block but the first,
+    // By (tile, row range): derivatives of the wide contexts over the rows of a range but the first,
     // whose are in du at once; and of the biases, kLanes each.
     std::vector<AlignedVector<Number>> partial_du;
     std::vector<Number> bias_du;
@@ -159,7 +159,7 @@ class MarginMap {
   template <class Number>
   void collect_narrow_gradient(Variable v, Buffers<Number>& buffers);
   template <class Number, class Respond>
-  double run_tile(SimdLevel simd, std::size_t t, std::size_t block, std::span<const Number> weights,
+  double run_tile(SimdLevel simd, std::size_t t, std::size_t range, std::span<const Number> weights,
                   Buffers<Number>& buffers, const Respond& respond);
   template <class Number>
   void start_margins(std::size_t t, Range rows, const AlignedVector<Number>& u,
@@ -168,14 +168,14 @@ class MarginMap {
   void finish_margins(std::size_t t, Range rows, const Number* margins,
                       std::span<Number> bias_gradient);
   template <class Number>
-  void add_row_blocks(std::size_t t, Buffers<Number>& buffers) const;
+  void add_row_ranges(std::size_t t, Buffers<Number>& buffers) const;
 
   bool has_exchange(Variable v) const noexcept { return !exchange_[v].empty(); }
 
   std::size_t n_features_, n_contexts_;
   SlotMap slots_;
   std::vector<std::vector<MarginColumn>> tiles_;
-  std::vector<Range> row_blocks_;
+  std::vector<Range> row_ranges_;
   WideIndex wide_;
   std::vector<std::size_t> width_;     // by variable
   std::vector<bool> is_wide_;          // by variable
@@ -198,8 +198,8 @@ inline MarginMap::MarginMap(const FeatureSet& features, const ContextTable& tabl
       n_contexts_(table.size()),
       slots_(features, table, plan),
       tiles_(plan.n_tiles),
-      row_blocks_(cut_rows(data.n_rows(), plan.n_tiles)),
-      wide_(features, table, data, plan.wide_contexts, row_blocks_, execution) {
+      row_ranges_(cut_rows(data.n_rows(), plan.n_tiles)),
+      wide_(features, table, data, plan.wide_contexts, row_ranges_, execution) {
   const Schema& schema = features.schema();
   for (Variable v = 0; v < schema.n_variables(); ++v) {
     const auto& [tile, lane] = plan.columns[v];
@@ -260,23 +260,23 @@ inline void MarginMap::group_tasks() {
 inline std::vector<Range> MarginMap::cut_rows(std::size_t n_rows, std::size_t n_tiles) {
   constexpr std::size_t kWantedTasks = 4, kMinRows = 1024;
   const std::size_t wanted = (kWantedTasks + n_tiles) / (n_tiles + 1);
-  const std::size_t n_blocks = std::clamp<std::size_t>(n_rows / kMinRows, 1, wanted);
-  std::vector<Range> blocks;
-  for (std::size_t b = 0; b < n_blocks; ++b)
-    blocks.push_back({n_rows * b / n_blocks, n_rows * (b + 1) / n_blocks});
-  return blocks;
+  const std::size_t n_ranges = std::clamp<std::size_t>(n_rows / kMinRows, 1, wanted);
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < n_ranges; ++i)
+    ranges.push_back({n_rows * i / n_ranges, n_rows * (i + 1) / n_ranges});
+  return ranges;
 }
 
 template <class Number>
 void MarginMap::make_room(Buffers<Number>& buffers) const {
   if (!buffers.u.empty()) return;
-  const std::size_t n_blocks = row_blocks_.size();
+  const std::size_t n_ranges = row_ranges_.size();
   buffers.u.resize(slots_.first_wide());
   buffers.du.resize(slots_.n_slots());
-  buffers.partial_du.resize(tiles_.size() * n_blocks);
+  buffers.partial_du.resize(tiles_.size() * n_ranges);
   for (std::size_t i = 0; i < buffers.partial_du.size(); ++i)
-    if (i % n_blocks > 0) buffers.partial_du[i].resize(wide_.n_contexts() * kLanes);
-  buffers.bias_du.resize(tiles_.size() * n_blocks * kLanes);
+    if (i % n_ranges > 0) buffers.partial_du[i].resize(wide_.n_contexts() * kLanes);
+  buffers.bias_du.resize(tiles_.size() * n_ranges * kLanes);
 }
 
 template <class Number, class RespondNarrow, class RespondTile>
@@ -302,11 +302,11 @@ double MarginMap::there_and_back(SimdLevel simd, std::span<const Number> weights
   double value = std::accumulate(values.begin(), values.end(), 0.0);
   parallel_for(mixed_.size(), execution,
                [&](std::size_t i) { expand_narrow_margins(mixed_[i], weights, buffers); });
-  const std::size_t n_blocks = row_blocks_.size();
-  value += parallel_sum(tiles_.size() * n_blocks, execution, [&](std::size_t i) {
-    return run_tile(simd, i / n_blocks, i % n_blocks, weights, buffers, respond_tile);
+  const std::size_t n_ranges = row_ranges_.size();
+  value += parallel_sum(tiles_.size() * n_ranges, execution, [&](std::size_t i) {
+    return run_tile(simd, i / n_ranges, i % n_ranges, weights, buffers, respond_tile);
   });
-  for (std::size_t t = 0; t < tiles_.size(); ++t) add_row_blocks(t, buffers);
+  for (std::size_t t = 0; t < tiles_.size(); ++t) add_row_ranges(t, buffers);
   parallel_for(mixed_.size(), execution,
                [&](std::size_t i) { collect_narrow_gradient(mixed_[i], buffers); });
   slots_.collect(std::span<const Number>(buffers.du), gradient, execution);
@@ -389,13 +389,13 @@ void MarginMap::collect_narrow_gradient(Variable v, Buffers<Number>& buffers) {
   stack.give_back(std::move(scratch));
 }
 
-// One tile over one block of rows.
+// One tile over one range of rows.
 template <class Number, class Respond>
-double MarginMap::run_tile(SimdLevel simd, std::size_t t, std::size_t block,
+double MarginMap::run_tile(SimdLevel simd, std::size_t t, std::size_t range,
                            std::span<const Number> weights, Buffers<Number>& buffers,
                            const Respond& respond) {
-  const Range rows = row_blocks_[block];
-  const std::size_t task = t * row_blocks_.size() + block;
+  const Range rows = row_ranges_[range];
+  const std::size_t task = t * row_ranges_.size() + range;
   ScratchStack<Number>& stack = workspace<Number>().scratch;
   Scratch<Number> scratch = stack.take();
   scratch.margins.resize(rows.size() * kLanes);
@@ -405,11 +405,11 @@ double MarginMap::run_tile(SimdLevel simd, std::size_t t, std::size_t block,
     slots_.spread_wide<Number>(weights, buffers.copy, slots_.tile(t) + context * kLanes,
                                std::span(u, n * kLanes));
   };
-  wide_.add_margins(simd, block, fill, margins, scratch.table);
+  wide_.add_margins(simd, range, fill, margins, scratch.table);
   const double value = respond(t, rows, margins);
   finish_margins(t, rows, margins, std::span(buffers.bias_du).subspan(task * kLanes, kLanes));
-  Number* du = block == 0 ? buffers.du.data() + slots_.tile(t) : buffers.partial_du[task].data();
-  wide_.gradient<Number>(simd, block, margins, du, scratch.table);
+  Number* du = range == 0 ? buffers.du.data() + slots_.tile(t) : buffers.partial_du[task].data();
+  wide_.gradient<Number>(simd, range, margins, du, scratch.table);
   stack.give_back(std::move(scratch));
   return value;
 }
@@ -444,8 +444,8 @@ void MarginMap::finish_margins(std::size_t t, Range rows, const Number* margins,
 }
 
 template <class Number>
-void MarginMap::add_row_blocks(std::size_t t, Buffers<Number>& buffers) const {
-  const std::size_t first = t * row_blocks_.size(), last = first + row_blocks_.size();
+void MarginMap::add_row_ranges(std::size_t t, Buffers<Number>& buffers) const {
+  const std::size_t first = t * row_ranges_.size(), last = first + row_ranges_.size();
   Number* du = buffers.du.data() + slots_.tile(t);
   Number* bias_du = buffers.bias_du.data() + first * kLanes;
   for (std::size_t i = first + 1; i < last; ++i) {

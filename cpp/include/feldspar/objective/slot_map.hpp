@@ -253,7 +253,7 @@ void SlotMap::copy_for_wide(std::span<const Number> weights, std::vector<Number>
   const std::size_t n = weights.size();
   copy.resize(1 + (single_negative_ ? 2 * n : n));
   copy[0] = 0;
-  constexpr std::size_t kWeights = 65536;  // a task's share
+  constexpr std::size_t kWeights = 16384;  // a task's share
   parallel_for((n + kWeights - 1) / kWeights, execution, [&](std::size_t task) {
     const std::size_t last = std::min(n, (task + 1) * kWeights);
     // Sums, as elsewhere: no zero is negative.

@@ -5,8 +5,8 @@
 // patterns (see PatternTable) are tabulated, kLanes numbers each; then each example adds up the
 // table rows it needs. Compared with a matrix product this does no multiplications and, on dense
 // data, one addition for about log2(rows) contexts. Pattern tables are worked through in blocks
-// that fit into the second-level cache together with nothing else of size; the rows of U that a block
-// needs are asked for when its turn comes, and are still in the cache when they are used.
+// that fit into the second-level cache; the rows of U that a block needs are asked for when its turn
+// comes, and are still in the cache when they are used.
 #pragma once
 
 #include <algorithm>
@@ -91,7 +91,8 @@ class WideIndex {
                 AlignedVector<Number>& scratch) const;
 
  private:
-  // x kLanes x 8 bytes = 256 KiB.
+  // The table of a block takes 256 KiB, and the rows of U as much again at most, contexts that hold
+  // nowhere aside. Every row costs something in every block.
   static constexpr std::size_t kMaxBlockEntries = 2048;
 
   std::size_t n_contexts_ = 0;
@@ -217,9 +218,9 @@ void WideIndex::add_margins(SimdLevel simd, std::size_t range, const Fill& fill,
     Number* table = scratch.data();
     Number* u = table + block.n_entries() * kLanes;
     fill(block.first_context, block.n_contexts, u);
-    run_kernel<detail::TabulateKernel>(simd, &block, std::as_const(u), table);
-    run_kernel<detail::SumListsKernel>(simd, &block.lookups[range].by_row, std::as_const(table),
-                                       margins, std::true_type{});
+    run_kernel<detail::TabulateKernel>(simd, &block, u, table);
+    run_kernel<detail::SumListsKernel>(simd, &block.lookups[range].by_row, table, margins,
+                                       std::true_type{});
   }
 }
 
