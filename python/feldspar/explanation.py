@@ -94,7 +94,7 @@ class Explanation:
     def plot(self, *, top: int = _SHOWN, ax: Axes | None = None) -> Axes:
         """Draw the largest contributions as bars, to the right for the value, to the left against.
 
-        Needs matplotlib (``pip install feldspar[plot]``).
+        Needs matplotlib (the extra ``plot``).
         """
         from feldspar.plotting import draw_contributions
 

@@ -470,7 +470,7 @@ class MarkovNetwork(ConditionalModel):
 
         Edges with a variable of more than two values have no sign and are grey. Of a large network
         the strongest edges are drawn and the title says how many they are. Needs matplotlib
-        (``pip install feldspar[plot]``).
+        (the extra ``plot``).
 
         Parameters
         ----------
@@ -511,7 +511,7 @@ class MarkovNetwork(ConditionalModel):
 
         Edges carry ``strength`` and ``sign`` (1, -1, or 0 where a variable is not binary), as of
         `edge_strengths`, ``n_features``, and ``max_abs_weight`` over the features they share. Needs
-        networkx (``pip install feldspar[graph]``).
+        networkx (the extra ``graph``).
 
         Parameters
         ----------
@@ -523,7 +523,7 @@ class MarkovNetwork(ConditionalModel):
             import networkx as nx
         except ImportError as error:
             raise ImportError(
-                "to_networkx needs networkx: pip install 'feldspar[graph]'"
+                "to_networkx needs networkx: pip install networkx"
             ) from error
         graph = nx.Graph()
         graph.add_nodes_from(

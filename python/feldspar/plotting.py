@@ -275,7 +275,7 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("plot needs matplotlib: pip install 'feldspar[plot]'") from error
+        raise ImportError("plot needs matplotlib: pip install matplotlib") from error
     if ax is not None:
         return ax
     _, new = plt.subplots(figsize=size, layout="constrained")

@@ -84,7 +84,7 @@ class TrainingReport:
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the learning curve: the objective after each iteration.
 
-        Needs matplotlib (``pip install feldspar[plot]``).
+        Needs matplotlib (the extra ``plot``).
         """
         from feldspar.plotting import draw_learning_curve
 

@@ -25,7 +25,6 @@ MAY_INCLUDE = {
     "objective": {"base", "data", "feature", "optim"},
     "infer": NOUNS,
     "learn": NOUNS | {"optim", "objective", "infer"},
-    "evaluate": NOUNS | {"infer"},
 }
 # An objective knows what the optimizers ask of it, and none of the optimizers.
 OPTIM_FOR_OBJECTIVES = {"feldspar/optim/objective.hpp"}

@@ -374,7 +374,6 @@ def test_a_time_that_was_cut_short_is_compared_with_none() -> None:
         own = dataclasses.replace(column, measure=measure)
         cell = Cell(Row("nltcs", "nltcs"), own, 5.0, 3.0, is_limited=True)
         assert cell.compared == compared
-        assert cell.is_comparable == (compared is not None)
 
 
 def test_equal_networks_share_their_scores(tmp_path: Path) -> None:
@@ -517,7 +516,23 @@ def test_cells_are_beside_the_paper_s(result: ExperimentResult) -> None:
 
 def test_scores_are_counted_per_variable(result: ExperimentResult) -> None:
     assert result.cells[1].per_variable == pytest.approx((4 - 1089) / 65)
-    assert result.standing(result.cells[1].column) == {"better": 0, "equal": 0, "worse": 2}
+    counts = result.standing(result.cells[1].column)
+    assert counts == {"better": 0, "equal": 0, "worse": 2, "stopped": 0}
+
+
+def test_scores_of_stopped_learners_are_counted_as_such_and_tested_with_none(
+    result: ExperimentResult,
+) -> None:
+    stopped = [
+        dataclasses.replace(cell, is_limited=cell.column.method == "dtsl") for cell in result.cells
+    ]
+    found = dataclasses.replace(result, cells=tuple(stopped))
+    assert found.standing(found.cells[1].column)["stopped"] == 2
+    assert found.tests() == []
+    text = experiment_markdown(found)
+    assert "of these stopped" in text
+    assert "| DTSL | 0 | 0 | 2 | 2 |" in text
+    assert "of these stopped" not in experiment_markdown(result)
 
 
 def test_tests_are_of_ours_and_of_the_paper_s(result: ExperimentResult) -> None:

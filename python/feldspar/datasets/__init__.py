@@ -68,7 +68,7 @@ def load(name: str, data_home: Target | None = None, *, download: bool = True) -
         The folder to look into first, and to download to. It holds ``NAME/NAME.train.data``
         and so on, or the files themselves; they may be packed with gzip.
     download : bool
-        Whether a set that is found nowhere may be downloaded (needs ``feldspar[download]``).
+        Whether a set that is found nowhere may be downloaded (needs pooch, the extra ``download``).
 
     Returns
     -------

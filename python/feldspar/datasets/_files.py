@@ -118,5 +118,5 @@ def _pooch(name: str) -> Any:
     except ImportError as error:
         raise ImportError(
             f"the data set {name!r} is not on this machine and downloading it needs pooch: "
-            "pip install feldspar[download]"
+            "pip install pooch"
         ) from error

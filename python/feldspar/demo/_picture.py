@@ -40,7 +40,7 @@ def draw_demo(result: DemoResult) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("the picture needs matplotlib: pip install 'feldspar[plot]'") from error
+        raise ImportError("the picture needs matplotlib: pip install matplotlib") from error
     figure = Figure(figsize=(11, 9.8), layout="constrained")
     areas = figure.subfigures(3, 1, height_ratios=[4.2, 1.4, 1.3], squeeze=False)
     _draw_completions(areas[0, 0], result.completion)

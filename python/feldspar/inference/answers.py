@@ -127,7 +127,7 @@ class Marginals(Mapping[str, Floats]):
     ) -> Axes:
         """Draw distributions as bars: of some variables, or of the first dozen.
 
-        Needs matplotlib (``pip install feldspar[plot]``).
+        Needs matplotlib (the extra ``plot``).
 
         Parameters
         ----------

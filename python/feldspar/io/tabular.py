@@ -186,7 +186,7 @@ def _pyarrow_parquet() -> Any:
     try:
         import pyarrow.parquet
     except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install feldspar[parquet]") from error
+        raise ImportError("Parquet files need pyarrow: pip install pyarrow") from error
     return pyarrow.parquet
 
 

@@ -199,7 +199,7 @@ class MarkovLearner(DiscreteEstimator):
     def plot_trials(self, *, ax: Axes | None = None) -> Axes:
         """Draw the validation PLL of every network that was tried, with its settings.
 
-        Needs matplotlib (``pip install feldspar[plot]``).
+        Needs matplotlib (the extra ``plot``).
         """
         from feldspar.plotting import draw_trials
 

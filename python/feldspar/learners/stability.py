@@ -64,7 +64,7 @@ class EdgeStability:
     def plot(self, *, top: int = _SHOWN_EDGES, ax: Axes | None = None) -> Axes:
         """Draw the most frequent edges as bars.
 
-        Needs matplotlib (``pip install feldspar[plot]``).
+        Needs matplotlib (the extra ``plot``).
         """
         from feldspar.plotting import draw_frequencies
 

@@ -30,7 +30,7 @@ def draw(result: ExperimentResult) -> Figure | None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'feldspar[plot]'") from error
+        raise ImportError("plots need matplotlib: pip install matplotlib") from error
     form = FORMS[result.experiment.figure]
     if form is None or not any(cell.ours is not None for cell in result.cells):
         return None

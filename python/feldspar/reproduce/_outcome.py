@@ -44,23 +44,19 @@ class Cell:
     is_limited: bool = False
 
     @property
-    def is_comparable(self) -> bool:
-        """Whether there is a number that says something beside others.
-
-        The time of a learner that was stopped says when it was stopped.
-        """
-        is_cut_time = self.is_limited and self.column.measure.compared == "ratio"
-        return self.ours is not None and not is_cut_time
-
-    @property
     def compared(self) -> float | None:
-        """Ours less the paper's; of times, the paper's over ours."""
-        how = self.column.measure.compared
-        if self.ours is None or self.paper is None or how == "none" or not self.is_comparable:
+        """Ours less the paper's; of times, the paper's over ours.
+
+        The time of a learner that was stopped says when it was stopped, and is not compared.
+        """
+        if self.ours is None or self.paper is None:
             return None
-        if how == "difference":
-            return self.ours - self.paper
-        return self.paper / self.ours if self.ours > 0 else None
+        match self.column.measure.compared:
+            case "difference":
+                return self.ours - self.paper
+            case "ratio" if self.ours > 0 and not self.is_limited:
+                return self.paper / self.ours
+        return None
 
     @property
     def per_variable(self) -> float | None:
@@ -166,7 +162,7 @@ class ExperimentResult:
             other = cells[pair[1]].get(label)
             if other is None or one.ours is None or other.ours is None:
                 continue
-            if not (one.is_comparable and other.is_comparable):
+            if one.is_limited or other.is_limited:  # not what these methods reach
                 continue
             ours.append((_oriented(one.ours, sign), _oriented(other.ours, sign)))
             if one.paper is not None and other.paper is not None:
@@ -185,14 +181,18 @@ class ExperimentResult:
         return compare_scores(*np.array(pairs).T)
 
     def standing(self, column: Column) -> dict[str, int]:
-        """Return on how many data sets ours is better than, equal to, worse than the paper's."""
-        counts = {"better": 0, "equal": 0, "worse": 0}
+        """Return on how many data sets ours is better than, equal to, worse than the paper's.
+
+        And how many of these come from learners that were stopped by their time limit.
+        """
+        counts = {"better": 0, "equal": 0, "worse": 0, "stopped": 0}
         for cell in self.of(column.measure).get(column, {}).values():
             gap = cell.per_variable
             if gap is not None:
                 counts[
                     "equal" if abs(gap) <= EQUAL_WITHIN else "better" if gap > 0 else "worse"
                 ] += 1
+                counts["stopped"] += cell.is_limited
         return counts
 
     def mean_ratio(self, column: Column) -> float | None:
