@@ -17,6 +17,7 @@ class Columns(Protocol):
     """Columns that can be asked for numbers, or for labels and codes."""
 
     names: list[str]
+    gap: float | None  # the number that also marks a missing entry where columns are discrete
 
     def numbers(self, name: str) -> npt.NDArray[np.float64] | None:
         """Return the column as floats, NaN where missing; ``None`` if it holds no numbers."""
@@ -30,6 +31,8 @@ class Columns(Protocol):
 
 class FrameColumns:
     """The columns of a data frame."""
+
+    gap = None
 
     def __init__(self, frame: _frames.Frame) -> None:
         self._columns = _frames.columns_of(frame)
@@ -50,6 +53,8 @@ class FrameColumns:
 
 class ArrayColumns:
     """The columns of an array of numbers; discrete ones hold codes, -1 or NaN where missing."""
+
+    gap = float(MISSING)
 
     def __init__(self, X: object) -> None:
         self._array = np.asarray(matrix_of(X), dtype=np.float64)
@@ -76,11 +81,17 @@ class ArrayColumns:
 
     def _table(self, name: str) -> Table:
         column = np.nan_to_num(self.numbers(name), nan=MISSING)
-        return Table.from_array(column[:, np.newaxis], names=[name])
+        try:
+            return Table.from_array(column[:, np.newaxis], names=[name])
+        except ValueError as error:
+            here = str(error).replace("column 0", f"column {self.names.index(name)}")
+            raise ValueError(f"{here}; columns=[...] names columns of numbers to cut") from error
 
 
 class TableColumns:
     """The columns of a table; its numbers are its labels, where all of these are numbers."""
+
+    gap = None
 
     def __init__(self, table: Table) -> None:
         self._table = table

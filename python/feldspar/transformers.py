@@ -57,7 +57,7 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         labels: list[Labels] = []
         for name in source.names:
             if chosen is None or name in chosen:
-                cuts = self._cuts_of(name, source.numbers(name), asked=chosen is not None)
+                cuts = self._cuts_of(name, source, asked=chosen is not None)
                 if cuts is not None:
                     self.cuts_[name] = cuts
                     labels.append(interval_labels(cuts))
@@ -116,15 +116,24 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         known = Schema([1] * len(source.names), names=source.names)
         return {known.names[known.index(column)] for column in columns}
 
-    def _cuts_of(self, name: str, numbers: Floats | None, *, asked: bool) -> Floats | None:
+    def _cuts_of(self, name: str, source: Columns, *, asked: bool) -> Floats | None:
         """Return the cuts of a column, or ``None`` if it is to be left alone."""
+        numbers = source.numbers(name)
         if numbers is None:
             if asked:
                 raise TypeError(f"columns: {name!r} holds no numbers and cannot be cut")
             return None
         values = numbers[~np.isnan(numbers)]
-        if not (asked or self._needs_cuts(values)):
+        gaps = values == source.gap
+        # Beside zeros these are codes, and -1 a missing one; without, they may be signs.
+        codes = values[~gaps] if (values == 0).any() else values
+        if not (asked or self._needs_cuts(codes)):
             return None
+        if gaps.any() and values.min() == source.gap and not _is_fraction(values).any():
+            warn_user(
+                f"column {name!r} is cut, and -1 is a number there; expected NaN if it marks a "
+                "missing entry"
+            )
         if len(values) == 0:
             raise ValueError(f"column {name!r}: all values are missing; drop the column")
         cuts = self._find_cuts(values)
