@@ -92,6 +92,20 @@ TEST_CASE("dense columns share a group as far as a byte goes, exclusive ones muc
   CHECK(exclusive.n_groups() == 1);
 }
 
+TEST_CASE("columns without rows make no patterns, and yet have numbers of a byte") {
+  Dice dice(6);
+  Matrix matrix(dice, 100, 600, 0.0);
+  for (const std::size_t c :
+       {std::size_t{255}, std::size_t{256}, std::size_t{299}, std::size_t{599}})
+    for (std::size_t r = c % 7; r < 100; r += 3) {
+      set_bit(matrix.columns[c], r);
+      matrix.dense.at(r, c) = 1;
+    }
+  ColumnGroups groups(100);
+  for (const auto& rows : matrix.columns) groups.append(rows);
+  check_products(matrix, 600, groups, dice);
+}
+
 TEST_CASE("no columns at all") {
   const ColumnGroups groups(10);
   std::vector<double> out(10, 2.0), none;

@@ -79,19 +79,26 @@ TEST_CASE("never means none") {
   CHECK(is_narrow(plan_of(all_pairs(40), binary_rows(dice, 40, 500, 0.5), Wide::never)));
 }
 
-TEST_CASE("always means every context, and every variable that has one and fits into a tile") {
+TEST_CASE("always means every context of variables that fit into a tile, and all of these") {
   const Problem problem = random_problem(3, 12, 1, 25, 60, 100, 3);
   const ContextTable table(problem.features);
   const IndexPlan plan = plan_of(problem.features, problem.dataset(), Wide::always);
-  CHECK(plan.wide_contexts.size() == table.size() - 1);
-  std::vector<bool> has_context(12, false);
-  for (std::size_t t = 0; t < problem.features.n_tests(); ++t)
-    if (table.of_test(t) != kEmptyContext) has_context[problem.features.tests()[t].variable] = true;
-  for (Variable v = 0; v < 12; ++v) {
+  const auto fits = [&](Variable v) {
     const Value cardinality = problem.schema.cardinality(v);
-    CHECK(plan.columns[v].is_wide() ==
-          (has_context[v] && cardinality >= 2 && cardinality <= kLanes + 1));
+    return cardinality >= 2 && cardinality <= kLanes + 1;
+  };
+  std::vector<bool> has_context(12, false);
+  std::set<ContextId> expected, others;
+  for (std::size_t t = 0; t < problem.features.n_tests(); ++t) {
+    const ContextId c = table.of_test(t);
+    const Variable v = problem.features.tests()[t].variable;
+    if (c == kEmptyContext) continue;
+    has_context[v] = true;
+    (fits(v) ? expected : others).insert(c);
   }
+  CHECK(std::set(plan.wide_contexts.begin(), plan.wide_contexts.end()) == expected);
+  CHECK_FALSE(std::ranges::includes(expected, others));
+  for (Variable v = 0; v < 12; ++v) CHECK(plan.columns[v].is_wide() == (has_context[v] && fits(v)));
 }
 
 TEST_CASE("all pairs on dense data go wide, by the estimate") {

@@ -462,6 +462,13 @@ TEST_CASE("unusable arguments are named") {
   const Dataset other = random_rows(21, 3, 2, 2, 20).dataset();
   CHECK_THROWS_WITH_AS(fit_l1_path(other, kPath, {}, {}, &path),
                        "the path to go on from is of other data", InvalidInput);
+  // As many rows of the same schema, but a value that the other data do not show.
+  const Rows shown{Schema({3, 2}), {0, 0, 0, 0, 1, 0, 2, 1, 2, 1, 1, 1}, {}};
+  const Rows hidden{shown.schema, {0, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1}, {}};
+  const L1Path of_shown = fit_l1_path(shown.dataset(), std::vector<double>{50.0}, {});
+  CHECK_THROWS_WITH_AS(
+      fit_l1_path(hidden.dataset(), std::vector<double>{50.0}, {}, kOneThread, &of_shown),
+      "the path to go on from is of other data", InvalidInput);
   CHECK_THROWS_WITH_AS(path.at(3, 0), "target 3 does not exist; there are 3 variables",
                        InvalidInput);
   CHECK_THROWS_WITH_AS(path.at(0, 7), "c_index 7 does not exist; the path has 7 values",

@@ -215,7 +215,10 @@ TEST_CASE("a stop leaves a network with a weight for each feature") {
     CHECK(search.features().size() == search.weights().size());
   }
   TopDownSearch late(data, small_options(0.2, 2));
-  late.advance(kForever);
+  CHECK(late.advance(0.0) == SearchStatus::time_limit);  // and nothing is taken for learned
+  CHECK(late.advance(kForever) == SearchStatus::advanced);
+  CHECK(late.n_rounds() == 0);
+  CHECK(late.weights() != std::vector<double>(late.weights().size(), 0.0));
   CHECK(late.advance(1e-9) == SearchStatus::time_limit);
 }
 

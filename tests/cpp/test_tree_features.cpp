@@ -107,6 +107,19 @@ TEST_CASE("tests of one variable on a path are one condition") {
               "X0={0,3}"});
 }
 
+TEST_CASE("paths that no row can take have no features") {
+  const Schema schema({3, 3, 2});
+  const Names expected{"X0=0 X2=0", "X0=0 X2=1", "X0={1,2} X2=0", "X0={1,2} X2=1"};
+  // X0 = 0 ? (X0 = 1 ? (X1 = 0 ? leaf : leaf) : leaf) : leaf; nothing is left of X0, two values of X1.
+  const auto two =
+      one_tree(schema, 2, {{0, 0, 1, 6, 9}, {0, 1, 2, 5, 5}, {1, 0, 3, 4, 2}, {}, {}, {}, {}});
+  CHECK(names(tree_features(two, schema, TreeConversion::default_)) == expected);
+  // The same with X0 = 2 in the place of X1 = 0.
+  const auto one =
+      one_tree(schema, 2, {{0, 0, 1, 6, 9}, {0, 1, 2, 5, 5}, {0, 2, 3, 4, 2}, {}, {}, {}, {}});
+  CHECK(names(tree_features(one, schema, TreeConversion::default_)) == expected);
+}
+
 TEST_CASE("default features of grown trees say which leaf a row falls into") {
   Dice dice(7);
   const Schema schema = random_schema(dice, 6, 2, 4);

@@ -11,7 +11,7 @@
 //
 // A helper that has nothing to do looks for work for a tenth of a millisecond before it sleeps. Learning
 // calls for help thousands of times with little in between, and waking a thread takes as long as
-// many of these calls; looking for longer takes time from others, see docs/decisions/0017.
+// many of these calls; looking for longer takes time from others, see docs/decisions/0018.
 //
 // One call is helped at a time; open() of another thread meanwhile returns false, and so it does in a
 // forked process until helpers of its own are there: threads do not survive a fork. Helpers are never
@@ -22,8 +22,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -48,12 +48,10 @@ class HelperThreads {
   // Lets up to `seats` helpers call `help`, starting threads where there are too few. False: the
   // helpers are busy for somebody else, or no thread can be had.
   bool open(int seats, Help help) {
-    if (!in_use_.try_lock()) return false;
+    std::unique_lock in_use(in_use_, std::try_to_lock);
+    if (!in_use) return false;
     start_threads(seats);
-    if (n_threads_ == 0) {
-      in_use_.unlock();
-      return false;
-    }
+    if (n_threads_ == 0) return false;
     bool sleeping;
     {
       const std::lock_guard lock(mutex_);
@@ -63,6 +61,7 @@ class HelperThreads {
       sleeping = n_asleep_ > 0;
     }
     if (sleeping) wake_.notify_all();
+    in_use.release();  // until close()
     return true;
   }
 
@@ -89,8 +88,8 @@ class HelperThreads {
     for (; n_threads_ < wanted; ++n_threads_) {
       try {
         std::thread([this] { help_out(); }).detach();
-      } catch (const std::system_error&) {
-        return;  // with those there are
+      } catch (const std::exception&) {  // no thread, or no memory for one
+        return;                          // with those there are
       }
     }
   }

@@ -10,6 +10,7 @@
 // - parallel_sum(n, execution, term) adds term(0) + term(1) + ... in that order.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <exception>
@@ -79,7 +80,8 @@ void run_serially(std::size_t n, const Execution& execution, Task& task) {
 
 template <class Task>
 void parallel_for(std::size_t n, const Execution& execution, Task&& task) {
-  const int threads = n < 2 ? 1 : resolve_threads(execution);
+  const int threads =
+      static_cast<int>(std::min(n, static_cast<std::size_t>(resolve_threads(execution))));
   if (threads < 2 || detail::in_parallel_loop) {
     detail::run_serially(n, execution, task);
     return;

@@ -103,7 +103,7 @@ class BottomUpSearch {
   static constexpr double kLeastGain = 1e-6;  // of a change
   // Of a step of a weight in a sweep; within a round also in units of what a test costs: changes are
   // judged by that, and finer weights only make long features harder to give up.
-  static constexpr double kLeastStep = 1e-3, kLeastStepInTests = 0.05;
+  static constexpr double kLeastStepGain = 1e-3, kLeastStepGainInTests = 0.05;
   static constexpr std::size_t kMostAtOnce = 32;
 
   // The best change of a feature.
@@ -124,8 +124,8 @@ class BottomUpSearch {
   };
 
   std::size_t n_features() const noexcept { return features_.size(); }
-  double least_step() const noexcept {
-    return std::max(kLeastStep, kLeastStepInTests * options_.alpha);
+  double least_step_gain() const noexcept {
+    return std::max(kLeastStepGain, kLeastStepGainInTests * options_.alpha);
   }
   bool in_network(std::span<const Test> tests) const;
   void enter(std::size_t feature);
@@ -238,7 +238,7 @@ inline SearchStatus BottomUpSearch::learn_weights(int max_sweeps, double max_sec
                                                   const Execution& execution) {
   const StopSign stop(execution, max_seconds);
   try {
-    relearn(max_sweeps, least_step(), &stop, execution);
+    relearn(max_sweeps, least_step_gain(), &stop, execution);
   } catch (const Interrupted&) {
     return SearchStatus::interrupted;
   }
@@ -252,7 +252,7 @@ inline SearchStatus BottomUpSearch::advance(double max_seconds, const Execution&
       if (next_ == n_features()) {
         if (!changed_) return SearchStatus::finished;
         drop_removed();
-        relearn(options_.round_sweeps, kLeastStep, nullptr, execution);
+        relearn(options_.round_sweeps, kLeastStepGain, nullptr, execution);
         next_ = n_fixed_;
         changed_ = false;
         ++round_;
@@ -262,7 +262,7 @@ inline SearchStatus BottomUpSearch::advance(double max_seconds, const Execution&
       const auto may_change = static_cast<std::size_t>(options_.relearn_every - since_relearning_);
       look_at_next(std::min({kMostAtOnce, may_change, n_features() - next_}), execution);
     }
-    relearn(options_.sweeps, least_step(), nullptr, execution);
+    relearn(options_.sweeps, least_step_gain(), nullptr, execution);
   } catch (const Interrupted&) {
     return SearchStatus::interrupted;
   }

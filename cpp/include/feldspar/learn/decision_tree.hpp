@@ -25,7 +25,6 @@
 #include <numeric>
 #include <optional>
 #include <span>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,6 +32,7 @@
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/parallel.hpp>
+#include <feldspar/base/stop_sign.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/counts.hpp>
 #include <feldspar/data/dataset.hpp>
@@ -67,7 +67,9 @@ struct TreeGround {
         weights(exact_weights(data.weights(), data.total_weight())),
         digits(digit_rows(weights)),
         rows(data.columns()) {
-    if (weights.unrounded(data.weights())) pairs.emplace(data, execution);
+    constexpr std::size_t kMostTests = 1 << 13;  // half a gigabyte of pairs
+    if (rows.tests().size() <= kMostTests && weights.unrounded(data.weights()))
+      pairs.emplace(data, execution);
     for (const Value l : data.schema().cardinalities())
       if (!gains.contains(l)) gains.try_emplace(l, weights, l, options.leaf_prior);
     // Not quite min_leaf_weight: a leaf of 100 rows of weight 0.1 shall weigh 10.
@@ -83,7 +85,8 @@ struct TreeGround {
   ExactWeights weights;
   DigitRows digits;
   SplitRows rows;
-  std::optional<PairCounts> pairs;   // none if weights were rounded: its sums would not be exact
+  std::optional<PairCounts>
+      pairs;  // none if they are too many, or weights rounded: sums would not be exact
   std::map<Value, SplitGain> gains;  // by number of values of the target
   std::uint64_t least_units = 0;     // in a leaf
 };
@@ -342,18 +345,14 @@ inline std::vector<DecisionTree> grow_trees(const Dataset& data, const TreeOptio
   options.check();
   const detail::TreeGround ground(data, options, execution);
   const auto total = static_cast<double>(data.n_variables());
-  const auto caller = std::this_thread::get_id();  // it alone may poll and report
+  const StopSign stop(execution);
   std::atomic<int> n_done{0};
   std::vector<std::optional<DecisionTree>> grown(data.n_variables());
   parallel_for(grown.size(), execution, [&](std::size_t target) {
-    const bool calling = std::this_thread::get_id() == caller;
     detail::TreeGrower grower(ground, static_cast<Variable>(target));
-    grown[target] = grower.grow([&] {
-      return calling ? execution.poll_stop()
-                     : execution.monitor != nullptr && execution.monitor->stopped();
-    });
+    grown[target] = grower.grow([&] { return stop.interrupted(); });
     const int done = ++n_done;
-    if (calling) execution.report({"trees", static_cast<double>(done), total});
+    if (stop.on_calling_thread()) execution.report({"trees", static_cast<double>(done), total});
   });
   execution.throw_if_stopped();
   std::vector<DecisionTree> trees;

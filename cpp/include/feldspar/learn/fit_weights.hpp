@@ -1,7 +1,8 @@
 // Weights that maximise  PLL(w) - sum_j w_j^2 / (2 sd^2) - l1 sum_j |w_j|,  for one penalty or a
 // path of them; or the same with the likelihood for the pseudo-likelihood (fit_likelihood.hpp).
 //
-// L-BFGS without, OWL-QN with an L1 term. A path shares the index and is solved from the strongest
+// OWL-QN with an L1 term; without, Newton's method where products with the Hessian are cheap, and
+// L-BFGS elsewhere. A path shares the index and is solved from the strongest
 // penalty to the weakest, each from the solution before; results come in the order asked for.
 //
 // Stopping: the gradient by the preconditioned coordinates (penalized.hpp) estimates how far the
@@ -51,7 +52,7 @@ struct Penalty {
 struct FitWeightsOptions {
   int max_iterations = 1000;
   double tolerance = 1e-7;  // of the mean objective, see above
-  int memory = 20;          // most pairs that L-BFGS remembers
+  int memory = 20;          // most pairs that L-BFGS and OWL-QN remember
   double max_seconds = std::numeric_limits<double>::infinity();
 
   void check() const {
@@ -195,7 +196,7 @@ inline double gradient_tolerance(double tolerance, double total_weight, std::siz
 
 // Weight learning under one penalty that can be taken further: first to a loose tolerance, later, if
 // the result is worth it, to a tight one. What L-BFGS has learned of the curvature is kept in
-// between (OWL-QN starts afresh). Keeps a reference to the likelihood.
+// between (the others start afresh). Keeps a reference to the likelihood.
 template <class LogLikelihood>
 class WeightRun {
  public:

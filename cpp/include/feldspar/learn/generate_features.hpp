@@ -89,7 +89,8 @@ inline Survivors count_members(const GeneralizationForest& forest, const Generat
   return survivors;
 }
 
-inline void read_tests(const GeneralizationForest& forest, Survivors& survivors) {
+inline void read_tests(const GeneralizationForest& forest, Survivors& survivors,
+                       const Execution& execution) {
   std::vector<bool> wanted(forest.size(), false);
   std::size_t end = 0;
   for (auto& survivor : survivors.all) {
@@ -98,7 +99,9 @@ inline void read_tests(const GeneralizationForest& forest, Survivors& survivors)
     end += forest.length(survivor.first);
   }
   survivors.atoms.resize(end);
+  std::size_t n_visited = 0;
   forest.walk(wanted, [&](std::uint32_t member, auto atoms, const Fingerprint&) {
+    if (n_visited++ % (1 << 14) == 0) execution.poll_or_throw();
     if (!wanted[member]) return;
     const auto survivor =
         std::ranges::lower_bound(survivors.all, member, {}, &Survivors::Survivor::first);
@@ -140,12 +143,14 @@ inline std::vector<std::vector<FeatureSet>> generate_features(const Dataset& dat
   const GeneralizationForest forest(data, options.initial, options.sizes.back(), options.seed,
                                     execution);
   detail::Survivors survivors = detail::count_members(forest, options, execution);
-  detail::read_tests(forest, survivors);
+  detail::read_tests(forest, survivors, execution);
   std::vector<std::vector<FeatureSet>> results(options.sizes.size());
   for (std::size_t size = 0; size < results.size(); ++size)
-    for (const std::uint32_t threshold : options.thresholds)
+    for (const std::uint32_t threshold : options.thresholds) {
+      execution.poll_or_throw();
       results[size].push_back(
           detail::frequent_features(data.schema(), forest, survivors, size, threshold));
+    }
   return results;
 }
 

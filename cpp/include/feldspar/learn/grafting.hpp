@@ -100,10 +100,12 @@ class GraftingRun {
   double threshold(const Penalty& penalty) const {
     return penalty.l1 > 0 ? penalty.l1 : options_.min_gradient;
   }
+  static constexpr double kNoSeconds = 1e-9;  // what is left when time is over
   double seconds_left() const {
     const std::chrono::duration<double> spent = Clock::now() - started_;
-    return std::max(options_.weights.max_seconds - spent.count(), 1e-9);
+    return std::max(options_.weights.max_seconds - spent.count(), kNoSeconds);
   }
+  bool is_out_of_time() const { return seconds_left() <= kNoSeconds; }
   End stop_for(GraftingStop reason, std::string message = {}) {
     stop_ = reason;
     message_ = std::move(message);
@@ -189,6 +191,7 @@ inline GraftingRun::End GraftingRun::go_to(const Penalty& penalty) {
     const double rough = 100 * options_.weights.tolerance;  // these are but starts for the next
     if (!annealed_) {
       if (fit(penalty, rough) == End::stop) return End::stop;
+      if (is_out_of_time()) return stop_for(GraftingStop::time_limit);
       look_at_inactive();
       annealed_ = largest_gradient();
     }
@@ -213,6 +216,7 @@ inline GraftingRun::End GraftingRun::work_at(const Penalty& penalty, double tole
   for (;;) {
     if (fit(penalty, tolerance) == End::stop) return End::stop;
     ++n_rounds_;
+    if (is_out_of_time()) return stop_for(GraftingStop::time_limit);
     look_at_inactive();
     std::vector<FeatureId> chosen = best_candidates(penalty, tolerance);
     execution_.report({.stage = "grafting",

@@ -32,7 +32,6 @@
 #include <cstddef>
 #include <numeric>
 #include <span>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -41,6 +40,7 @@
 #include <feldspar/base/error.hpp>
 #include <feldspar/base/execution.hpp>
 #include <feldspar/base/parallel.hpp>
+#include <feldspar/base/stop_sign.hpp>
 #include <feldspar/base/types.hpp>
 #include <feldspar/data/dataset.hpp>
 #include <feldspar/learn/l1_newton.hpp>
@@ -118,9 +118,12 @@ inline Eigen::VectorXd parameters_of(const L1Problem& problem, const ObservedVal
   for (std::size_t k = 0; k < problem.n_channels(); ++k)
     x[problem.intercept(k)] = fit.intercepts[target.values[first + k]];
   for (const L1Weight& w : fit.weights) {
-    const auto value = std::ranges::find(target.values, w.target_value) - target.values.begin();
+    const auto value = static_cast<std::size_t>(std::ranges::find(target.values, w.target_value) -
+                                                target.values.begin());
+    require(value >= first && value < target.values.size(),
+            "the path to go on from is of other data");
     const std::size_t column = problem.design().columns.first(w.variable) + w.value - 1u;
-    x[problem.weight(static_cast<std::size_t>(value) - first, column)] = w.weight;
+    x[problem.weight(value - first, column)] = w.weight;
   }
   return x;
 }
@@ -187,12 +190,8 @@ inline L1Path fit_l1_path(const Dataset& data, std::span<const double> c_values,
   const L1Design design(data.columns());
   const std::size_t n_targets = data.n_variables(), n_values = c_values.size();
   std::vector<L1Fit> fits(n_targets * n_values);
-  const auto caller = std::this_thread::get_id();
-  const auto is_caller = [&] { return std::this_thread::get_id() == caller; };
-  const auto stop = [&] {
-    return is_caller() ? execution.poll_stop()
-                       : execution.monitor != nullptr && execution.monitor->stopped();
-  };
+  const StopSign sign(execution);
+  const auto stop = [&] { return sign.interrupted(); };
   std::atomic<std::size_t> done{0};
   parallel_for(n_targets, execution, [&](std::size_t target) {
     const auto variable = static_cast<Variable>(target);
@@ -204,7 +203,7 @@ inline L1Path fit_l1_path(const Dataset& data, std::span<const double> c_values,
     fit(data, design, variable, c_values, order, options, start, stop,
         std::span(fits).subspan(target * n_values, n_values));
     const std::size_t finished = ++done;
-    if (is_caller())
+    if (sign.on_calling_thread())
       execution.report({.stage = "l1",
                         .done = static_cast<double>(finished),
                         .total = static_cast<double>(n_targets)});

@@ -78,7 +78,7 @@ class TopDownSearch {
     return a.score != b.score ? a.score > b.score : a.candidate < b.candidate;
   }
 
-  FeatureSet candidates(const Execution& execution) const;
+  FeatureSet candidates(const StopSign& stop, const Execution& execution) const;
   std::vector<Scored> best_candidates(const FeatureSet& pool, const StopSign& stop,
                                       const Execution& execution);
   bool add(const FeatureSet& pool, std::span<const Scored> best);
@@ -108,11 +108,13 @@ inline TopDownSearch::TopDownSearch(const Dataset& data, const TopDownOptions& o
 inline SearchStatus TopDownSearch::advance(double max_seconds, const Execution& execution) {
   const StopSign stop(execution, max_seconds);
   try {
-    if (!std::exchange(learned_, true)) {
+    if (stop.out_of_time()) return SearchStatus::time_limit;
+    if (!learned_) {
       relearn(stop, max_seconds, execution);
+      learned_ = true;
       return SearchStatus::advanced;
     }
-    const FeatureSet pool = candidates(execution);
+    const FeatureSet pool = candidates(stop, execution);
     const std::vector<Scored> best = best_candidates(pool, stop, execution);
     if (stop.out_of_time()) return SearchStatus::time_limit;
     if (!add(pool, best)) return SearchStatus::finished;
@@ -124,8 +126,9 @@ inline SearchStatus TopDownSearch::advance(double max_seconds, const Execution& 
   return SearchStatus::advanced;
 }
 
-// The network's features, and after them the candidates.
-inline FeatureSet TopDownSearch::candidates(const Execution& execution) const {
+// The network's features, and after them the candidates; not all of these where time runs out.
+inline FeatureSet TopDownSearch::candidates(const StopSign& stop,
+                                            const Execution& execution) const {
   FeatureSetBuilder builder(data_.schema());
   for (FeatureId j = 0; j < features_.size(); ++j) builder.add(features_, j);
   std::vector<Test> zeros, both;  // all value sets are single values: their numbers stay the same
@@ -138,7 +141,7 @@ inline FeatureSet TopDownSearch::candidates(const Execution& execution) const {
     const bool twice = std::ranges::adjacent_find(both, {}, &Test::variable) != both.end();
     if (!twice) builder.add_canonical(both);
   };
-  for (FeatureId j = 0; j < features_.size(); ++j) {
+  for (FeatureId j = 0; j < features_.size() && !stop.out_of_time(); ++j) {
     execution.poll_or_throw();
     for (FeatureId k = 0; k < j; ++k) conjoin(features_[j], features_[k]);
     for (const Test& zero : zeros) conjoin(features_[j], {&zero, 1});

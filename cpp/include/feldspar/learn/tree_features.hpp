@@ -8,7 +8,8 @@
 //
 // All tests of one variable on a path are one condition, the set of values that they leave; with
 // more than two values a condition "X != v" admits zero unless v is the zero value. Features that
-// come from several paths are one; those without conditions vanish.
+// come from several paths are one; those without conditions vanish. A path that no row can take has
+// none.
 //
 // Cost: O(conditions) of all paths together, before duplicates are merged. Serial.
 #pragma once
@@ -59,12 +60,16 @@ class TreePath {
   explicit TreePath(const Schema& schema) : schema_(schema) {}
 
   const std::vector<Condition>& conditions() const noexcept { return conditions_; }
+  bool is_possible() const {
+    return std::ranges::none_of(conditions_, [](const Condition& c) { return c.values.empty(); });
+  }
 
   // Goes down one side of a split.
   void push(const TreeNode& split, bool yes) {
     const auto known = std::ranges::find(conditions_, split.variable, &Condition::variable);
-    steps_.push_back({static_cast<std::size_t>(known - conditions_.begin()), {}});
-    if (known == conditions_.end()) {
+    const bool is_new = known == conditions_.end();
+    steps_.push_back({static_cast<std::size_t>(known - conditions_.begin()), is_new, {}});
+    if (is_new) {
       conditions_.push_back({split.variable, {}});
       for (Value v = 0; v < schema_.cardinality(split.variable); ++v)
         if ((v == split.value) == yes) conditions_.back().values.push_back(v);
@@ -76,7 +81,7 @@ class TreePath {
 
   void pop() {
     Step& step = steps_.back();
-    if (step.before.empty())
+    if (step.is_new)
       conditions_.pop_back();
     else
       conditions_[step.condition].values = std::move(step.before);
@@ -86,7 +91,8 @@ class TreePath {
  private:
   struct Step {
     std::size_t condition;
-    std::vector<Value> before;  // what it admitted before; empty if it is new
+    bool is_new;
+    std::vector<Value> before;  // what it admitted before, if it is not
   };
 
   const Schema& schema_;
@@ -172,7 +178,7 @@ inline FeatureSet tree_features(std::span<const DecisionTree> trees, const Schem
   for (const DecisionTree& tree : trees)
     detail::for_each_path(tree, schema, [&](NodeId node, const detail::TreePath& path) {
       if (leaves_only && !tree.nodes()[node].is_leaf()) return;
-      if (path.conditions().size() + 1 > longest) return;
+      if (path.conditions().size() + 1 > longest || !path.is_possible()) return;
       for (Value a = 0; a < tree.n_values(); ++a) {
         writer.clear();
         for (const auto& condition : path.conditions())

@@ -84,6 +84,7 @@ class ColumnGroups {
 // Adds a column to the last group; if its patterns do not fit, changes nothing and returns false.
 inline bool ColumnGroups::join(std::span<const Word> rows) {
   Group& group = groups_.back();
+  if (group.n_columns == kMaxPatterns) return false;  // a column without rows takes a number only
   Pattern* pattern = patterns(groups_.size() - 1);
   std::array<Pattern, kMaxPatterns> child{};  // 0: not made yet
   std::size_t n_patterns = group.n_patterns;

@@ -87,11 +87,15 @@ struct Candidates {
 inline Candidates find_candidates(const FeatureSet& features, const ContextTable& table,
                                   const Dataset& data, std::size_t n_columns, double min_users,
                                   const Execution& execution) {
+  const Schema& schema = features.schema();
+  std::vector<std::uint32_t> n_users(table.size(), 0);  // of the variables that can be wide
+  for (std::size_t t = 0; t < features.n_tests(); ++t)
+    if (can_be_wide(schema, features.tests()[t].variable)) ++n_users[table.of_test(t)];
   Candidates found;
   std::vector<std::uint64_t> row_hash(data.n_rows(), 0);
   std::vector<Word> rows(data.columns().n_words());
   for (ContextId c = 1; c < table.size(); ++c) {
-    if (table.n_users(c) < min_users) continue;
+    if (n_users[c] < min_users) continue;
     execution.poll_or_throw();
     found.contexts.push_back(c);
     table.match(features, data.columns(), c, rows);
@@ -103,13 +107,12 @@ inline Candidates find_candidates(const FeatureSet& features, const ContextTable
     });
     const auto s = static_cast<double>(support);
     found.wide_lookups += s;
-    found.narrow_lookups += s * std::min<double>(table.n_users(c), static_cast<double>(n_columns));
+    found.narrow_lookups += s * std::min<double>(n_users[c], static_cast<double>(n_columns));
   }
   found.distinct_rows = std::unordered_set<std::uint64_t>(row_hash.begin(), row_hash.end()).size();
 
   std::vector<bool> is_candidate(table.size(), false);
   for (const ContextId c : found.contexts) is_candidate[c] = true;
-  const Schema& schema = features.schema();
   found.variables.assign(schema.n_variables(), false);
   std::vector<bool> has_others(schema.n_variables(), false);
   for (std::size_t t = 0; t < features.n_tests(); ++t) {

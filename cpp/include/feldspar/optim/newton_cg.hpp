@@ -210,8 +210,14 @@ OptimizeResult minimize_newton_cg(Objective& objective, const Eigen::VectorXd& x
         detail::search_along(objective, run, current, direction, first_step, trial);
     if (search.outcome == LineSearchOutcome::stopped) break;
     if (search.outcome == LineSearchOutcome::failed) {
-      if (!memory) run.stall();
+      if (!memory) {
+        run.stall();
+        continue;
+      }
       memory.reset();
+      trial.x = current.x;  // products with the Hessian are those of the last evaluation
+      if (!run.try_evaluate([&](Iterate& point) { evaluate_smooth(objective, point); }, trial))
+        break;
       continue;
     }
     if (memory)

@@ -30,7 +30,7 @@ struct OptimizeOptions {
   double relative_decrease = 0.0;
 
   // Pairs of steps and gradient differences that approximate the Hessian. Costs memory * dimension
-  // doubles twice, and about 4 * memory * dimension multiplications per iteration.
+  // floats twice, and about 4 * memory * dimension multiplications per iteration.
   int memory = 10;
 
   // Wall time at most; looked at before each evaluation, so one evaluation may overrun it.
