@@ -41,7 +41,7 @@ REFERENCES = (
 
 
 class Enumerated:
-    """The pseudo-log-likelihood by its definition: every conditional out of a table of all states."""
+    """The pseudo-log-likelihood by its definition, from a table of all states."""
 
     def __init__(self, features: fs.FeatureSet, table: fs.Table) -> None:
         cardinalities = table.schema.cardinalities
@@ -158,7 +158,7 @@ def check_models(kind: str, cardinalities: list[int], n_models: int, *, weighted
 
 
 def check_references() -> None:
-    """Print the optima of two data sets beside those computed with SciPy, and whether bits agree."""
+    """Print optima beside those computed with SciPy, and whether threads give the same bits."""
     for name, order, sd, objective, test_pll in REFERENCES:
         data = fs.datasets.load(name)
         features = fs.FeatureSet.conjunctions(data.train, order=order)

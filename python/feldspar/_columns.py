@@ -32,7 +32,7 @@ class Columns(Protocol):
 class FrameColumns:
     """The columns of a data frame."""
 
-    gap = None
+    gap: float | None = None
 
     def __init__(self, frame: _frames.Frame) -> None:
         self._columns = _frames.columns_of(frame)
@@ -54,7 +54,7 @@ class FrameColumns:
 class ArrayColumns:
     """The columns of an array of numbers; discrete ones hold codes, -1 or NaN where missing."""
 
-    gap = float(MISSING)
+    gap: float | None = float(MISSING)
 
     def __init__(self, X: object) -> None:
         self._array = np.asarray(matrix_of(X), dtype=np.float64)
@@ -91,7 +91,7 @@ class ArrayColumns:
 class TableColumns:
     """The columns of a table; its numbers are its labels, where all of these are numbers."""
 
-    gap = None
+    gap: float | None = None
 
     def __init__(self, table: Table) -> None:
         self._table = table

@@ -28,6 +28,9 @@ __all__ = [
 ]
 
 
+_GROUPS = 4  # of variables, as the papers divide them
+
+
 @dataclass(frozen=True, eq=False)
 class Score:
     """The mean of a score over examples; ``float(score)`` is the mean.
@@ -90,7 +93,7 @@ def conditional_marginal_log_likelihood(
     network: MarkovNetwork,
     X: object,
     *,
-    groups: int | Sequence[Sequence[str | int]] = 4,
+    groups: int | Sequence[Sequence[str | int]] | None = None,
     split: Literal["random", "contiguous"] = "random",
     reverse: bool = False,
     method: Method = "gibbs",
@@ -110,8 +113,9 @@ def conditional_marginal_log_likelihood(
     network : MarkovNetwork
     X : table, frame or array
         Complete rows.
-    groups : int or sequence of sequences of variables
-        Number of groups, or the groups themselves.
+    groups : int or sequence of sequences of variables, optional
+        Number of groups, or the groups themselves. Four if left out, as in the papers; fewer where
+        there are fewer variables.
     split : {"random", "contiguous"}
         How the variables are divided: by a random permutation, or in the order of the schema.
     reverse : bool
@@ -196,12 +200,16 @@ def _check_finished(found: Marginals) -> None:
 
 def _groups(
     schema: Schema,
-    groups: int | Sequence[Sequence[str | int]],
+    groups: int | Sequence[Sequence[str | int]] | None,
     split: str,
     random: np.random.Generator | np.random.RandomState,
 ) -> list[npt.NDArray[np.int64]]:
     """Return which variables are hidden together."""
     n = len(schema)
+    if n < 2:
+        raise ValueError(f"CMLL needs at least 2 variables, got {n}")
+    if groups is None:
+        groups = min(_GROUPS, n)
     if isinstance(groups, int | np.integer):
         if not 2 <= groups <= n:
             raise ValueError(f"groups: expected 2 to {n}, the number of variables, got {groups}")

@@ -330,7 +330,7 @@ class MarkovNetwork(ConditionalModel):
         self,
         X: object,
         *,
-        groups: int | Sequence[Sequence[str | int]] = 4,
+        groups: int | Sequence[Sequence[str | int]] | None = None,
         split: Literal["random", "contiguous"] = "random",
         method: Method = "gibbs",
         random_state: RandomState = 0,
@@ -522,9 +522,7 @@ class MarkovNetwork(ConditionalModel):
         try:
             import networkx as nx
         except ImportError as error:
-            raise ImportError(
-                "to_networkx needs networkx: pip install networkx"
-            ) from error
+            raise ImportError("to_networkx needs networkx: pip install networkx") from error
         graph = nx.Graph()
         graph.add_nodes_from(
             (name, {"cardinality": cardinality})

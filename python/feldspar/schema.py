@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ Labels: TypeAlias = tuple[Label, ...]
 
 MAX_CARDINALITY = 65535
 _LISTED = 10
+# Those of pandas (Timestamp, Timedelta) are among them.
+_TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -172,7 +175,7 @@ class Schema:
 
         Raises
         ------
-        TypeError
+        ValueError
             If a label is neither text, number, truth value nor ``None``.
 
         Examples
@@ -210,15 +213,17 @@ def spellings(label: Label) -> tuple[str, ...]:
 
 
 def plain_label(label: Label) -> Label:
-    """Return a label as schemas keep it: an interval of pandas as text, which files can hold.
+    """Return a label as schemas keep it: dates and intervals as text, which files can hold.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> plain_label(pd.Interval(0, 1)), plain_label("low")
-    ('(0, 1]', 'low')
+    >>> plain_label(pd.Interval(0, 1)), plain_label(pd.Period("2020-01")), plain_label("low")
+    ('(0, 1]', '2020-01', 'low')
     """
-    return str(label) if type(label).__name__ == "Interval" else label
+    # Those of pandas go by their names: pandas is imported only where it is used.
+    is_text = isinstance(label, _TIMES) or type(label).__name__ in ("Interval", "Period")
+    return str(label) if is_text else label
 
 
 def listing(items: Sequence[object]) -> str:
@@ -300,9 +305,9 @@ def _checked_variable_labels(given: Iterable[Label] | None, name: str, cardinali
 
 
 def _python_value(label: Any) -> Any:
-    """Turn a NumPy scalar into the Python value it stands for, and an interval into text."""
-    is_numpy = hasattr(label, "dtype") and hasattr(label, "item")
-    return label.item() if is_numpy else plain_label(label)
+    """Turn a NumPy scalar into the Python value it stands for; dates and intervals into text."""
+    plain: Any = plain_label(label)
+    return plain.item() if hasattr(plain, "dtype") and hasattr(plain, "item") else plain
 
 
 def _plain(name: str, labels: Labels) -> list[Label] | None:
@@ -310,7 +315,7 @@ def _plain(name: str, labels: Labels) -> list[Label] | None:
         return None
     for label in labels:
         if not (label is None or isinstance(label, str | int | float)):
-            raise TypeError(
+            raise ValueError(
                 f"labels of {name!r}: {label!r} cannot be written; "
                 "expected text, a number, a truth value or None"
             )

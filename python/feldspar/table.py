@@ -259,6 +259,11 @@ class Table:
         """Number of rows and number of variables."""
         return self.codes.shape[0], self.codes.shape[1]
 
+    @property
+    def ndim(self) -> int:
+        """Two, as of the array that a table turns into: scikit-learn asks for it."""
+        return self.codes.ndim
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.codes)

@@ -125,11 +125,17 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
             return None
         values = numbers[~np.isnan(numbers)]
         gaps = values == source.gap
-        # Beside zeros these are codes, and -1 a missing one; without, they may be signs.
+        # Beside zeros these are codes, and -1 a missing one.
         codes = values[~gaps] if (values == 0).any() else values
         if not (asked or self._needs_cuts(codes)):
             return None
-        if gaps.any() and values.min() == source.gap and not _is_fraction(values).any():
+        signs = np.isin(values, (-1, 1)).all()
+        if (
+            gaps.any()
+            and not signs
+            and values.min() == source.gap
+            and not _is_fraction(values).any()
+        ):
             warn_user(
                 f"column {name!r} is cut, and -1 is a number there; expected NaN if it marks a "
                 "missing entry"

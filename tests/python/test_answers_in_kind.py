@@ -180,6 +180,22 @@ def test_sparse_columns() -> None:
     assert fs.Table.from_frame(sparse) == fs.Table.from_frame(dense)
 
 
+def test_dates_can_be_learned_saved_and_asked_about(tmp_path: Path) -> None:
+    days = pd.to_datetime(["2020-01-01", "2020-07-01"])
+    winter = np.random.default_rng(0).random(60) < 0.5
+    frame = pd.DataFrame({"day": pd.Categorical(days[winter.astype(int)]), "cold": winter})
+    network = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=1.0).fit(frame).network_
+    network.save(tmp_path / "days.json")
+    again = fs.MarkovNetwork.load(tmp_path / "days.json")
+    assert again.score(frame) == network.score(frame)
+    expected = again.marginals({"day": "2020-07-01 00:00:00"})["cold"]
+    np.testing.assert_array_equal(again.marginals({"day": days[1]})["cold"], expected)
+    gaps = frame.copy()
+    gaps.loc[:4, "day"] = None
+    filled = again.impute(gaps)
+    pd.testing.assert_frame_equal(filled, frame)
+
+
 def test_intervals_of_pandas_can_be_learned_saved_and_asked_about(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     cut = pd.cut(random.normal(size=60), [-9.0, -0.5, 0.5, 9.0])

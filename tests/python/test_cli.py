@@ -1,5 +1,7 @@
 """The command line: what it prints, what it writes, and how it fails."""
 
+import dataclasses
+import importlib
 import json
 import subprocess
 import sys
@@ -24,6 +26,8 @@ from feldspar.io import models
 
 RAIN = "rain,wind\nyes,gale\nyes,gale\nno,calm\nno,calm\nno,gale\nyes,calm\nno,calm\nyes,gale\n"
 QUICK = ["--min-support", "0"]
+# The module: a package of commands has the command itself by this name.
+SHOW = importlib.import_module("feldspar.cli.commands.show")
 
 
 @pytest.fixture
@@ -152,7 +156,7 @@ def test_a_bug_is_one_line_too(model: str, monkeypatch: pytest.MonkeyPatch) -> N
     def broken(_: object) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr(fs.MarkovNetwork, "load", broken)
+    monkeypatch.setattr(SHOW, "load_model", broken)
     assert "KeyError: 'x' (not expected; --debug shows where)" in failure("show", model)
 
 
@@ -163,7 +167,7 @@ def test_warnings_are_one_line(model: str, monkeypatch: pytest.MonkeyPatch) -> N
         warnings.warn("mind\nthis", UserWarning, stacklevel=2)
         return load(path)
 
-    monkeypatch.setattr(fs.MarkovNetwork, "load", warned)
+    monkeypatch.setattr(SHOW, "load_model", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         result = run("show", model)
@@ -322,6 +326,48 @@ def test_learn_refuses_a_bad_output_before_the_work(folder: Path, name: str) -> 
     assert "--output" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("conjunctions", "--min-support", "inf"),
+        ("grafting", "--max-table-entries", "inf"),
+        ("blm", "--checkpoint-every", "inf"),
+    ],
+    ids=lambda options: options[0],
+)
+def test_learn_remembers_numbers_without_end(folder: Path, options: tuple[str, ...]) -> None:
+    method, option, _ = options
+    run_json("learn", "rain.csv", "--method", *options, "-o", "a.json")
+    learner = fs.MarkovNetwork.load("a.json").metadata["learner"]
+    assert learner["method"] == method
+    assert learner[option.removeprefix("--").replace("-", "_")] == "inf"
+
+
+def test_answers_may_hold_numbers_without_end(folder: Path) -> None:
+    """Probabilities below what a number can hold have no logarithm, but a score all the same."""
+    terms = [([(0, a), (1, a)], 900.0) for a in (0, 1)]
+    fs.MarkovNetwork.from_terms(fs.Schema([2, 2]), terms).save("agree.json")
+    Path("odd.csv").write_text("v0,v1\n0,0\n0,1\n")
+    result = run_json("score", "agree.json", "odd.csv", "--cmll", "--groups", "2")
+    assert (result["cmll"], result["cmll_stderr"]) == ("-inf", None)
+
+
+@pytest.mark.parametrize("suffix", [".uai", ".uai.gz"])
+def test_learn_keeps_a_network_that_the_file_cannot_hold(folder: Path, suffix: str) -> None:
+    names = [f"v{i}" for i in range(21)]
+    rows = "1," * 20 + "1\n" + "0," * 20 + "0\n"
+    Path("wide.csv").write_text(",".join(names) + "\n" + rows * 20)
+    command = ("learn", "wide.csv", "--method", "blm", "--initial", "full", "--alpha", "0.1")
+    told = failure(*command, "-o", f"wide{suffix}")
+    assert "; the network is in wide.json instead" in told
+    assert {path.name for path in folder.glob("wide*")} == {"wide.csv", "wide.json"}
+    assert fs.MarkovNetwork.load("wide.json").metadata["learner"]["method"] == "blm"
+    Path("wide.json").write_text("mine")
+    told = failure(*command, "-o", f"wide{suffix}")
+    assert "wide.json" not in told
+    assert Path("wide.json").read_text() == "mine"
+
+
 def test_learn_leaves_nothing_of_a_failure(folder: Path) -> None:
     (folder / "holes.csv").write_text("a,b\n0,1\n,1\n1,0\n")
     assert "missing" in failure("learn", "holes.csv", "-o", "a.json")
@@ -444,6 +490,22 @@ def test_score_with_cmll(model: str) -> None:
     assert "NCMLL" in shown.stdout
 
 
+def test_score_with_cmll_needs_no_groups(model: str) -> None:
+    found = run_json("score", model, "rain.csv", "--cmll", "--method", "exact")["cmll"]
+    two = ("--cmll", "--method", "exact", "--groups", "2")
+    assert found == run_json("score", model, "rain.csv", *two)["cmll"]
+    told = failure("score", model, "rain.csv", "--cmll", "--groups", "4")
+    assert "groups: expected 2 to 2" in told
+
+
+def test_compare_leaves_the_cmll_of_a_single_variable_out(folder: Path) -> None:
+    Path("coin.csv").write_text("coin\n" + "head\ntail\ntail\n" * 10)
+    result = run("compare", "coin.csv", "--methods", "independent", "--cmll", "--json")
+    assert result.exit_code == 0, result.output
+    assert "CMLL needs at least 2 variables" in result.stderr
+    assert json.loads(result.stdout)["contenders"][0].get("cmll") is None
+
+
 def test_query_takes_rows(model: str) -> None:
     Path("holes.csv").write_text("rain,wind\nyes,\n,calm\nno,gale\n")
     network = fs.MarkovNetwork.load(model)
@@ -465,6 +527,35 @@ def test_query_takes_rows(model: str) -> None:
     best = network.most_probable({"rain": "yes"}).state["wind"]
     assert states[0] == {"row": 0, "variable": "wind", "value": best}
     assert run("query", model, "--rows", "holes.csv", "--map").exit_code == 0
+
+
+def test_an_interrupted_query_has_no_answer(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    marginals = fs.MarkovNetwork.marginals
+
+    def interrupted(*args: Any, **options: Any) -> fs.inference.Marginals:
+        found = marginals(*args, **options)  # samplers return what they have so far
+        told = dataclasses.replace(found.diagnostics, status="interrupted")
+        return dataclasses.replace(found, diagnostics=told)
+
+    monkeypatch.setattr(fs.MarkovNetwork, "marginals", interrupted)
+    Path("holes.csv").write_text("rain,wind\nyes,\n")
+    for more in ((), ("--json",), ("--rows", "holes.csv")):
+        result = run("query", model, *more)
+        assert (result.exit_code, result.stdout) == (130, "")
+        assert result.stderr == "Interrupted.\n"
+
+
+def test_query_tells_labels_as_the_model_has_them(folder: Path) -> None:
+    schema = fs.Schema([2, 2], names=["rain", "wet"], labels=[[False, True], None])
+    fs.MarkovNetwork.from_terms(schema, [([(0, 1), (1, 1)], 1.0)]).save("typed.json")
+    Path("holes.csv").write_text("rain,wet\n,1\nTrue,\n")
+    asked = ("query", "typed.json", "--rows", "holes.csv")
+    values = [entry["value"] for entry in run_json(*asked)["marginals"]]
+    assert values == [False, True, 0, 1]
+    assert [type(value) for value in values] == [bool, bool, int, int]
+    states = [entry["value"] for entry in run_json(*asked, "--map")["states"]]
+    assert states == [True, 1]
+    assert "False" in run(*asked).stdout
 
 
 @pytest.mark.parametrize("file", ["calm.csv", "calm.parquet"])
@@ -574,6 +665,14 @@ def test_show_of_a_variable(folder: Path) -> None:
     assert "did you mean" in failure("show", "chain.json", "--variable", "aa")
 
 
+def test_show_knows_variables_by_position(folder: Path) -> None:
+    schema = fs.Schema([2, 2], names=["a", "b"])
+    fs.MarkovNetwork.from_terms(schema, [([("a", 1), ("b", 1)], 1.0)]).save("ab.json")
+    by_position = run_json("show", "ab.json", "--variable", "0")
+    assert by_position == run_json("show", "ab.json", "--variable", "a")
+    assert by_position["variable"] == "a"
+
+
 def test_names_with_brackets_are_shown_as_they_are(folder: Path) -> None:
     schema = fs.Schema([2], names=["[bold]x[/bold]"])
     fs.MarkovNetwork.from_terms(schema, [([(0, 1)], 1.0)]).save("a.json")
@@ -643,6 +742,31 @@ def test_marginals_for_a_conversion_come_from_data(dependency: str) -> None:
     expected = fs.DependencyNetwork.load(dependency).with_marginals(codes).to_markov(base="mode")
     found = fs.MarkovNetwork.load("rain.mn")
     np.testing.assert_allclose(found.score_samples(codes), expected.score_samples(codes), atol=1e-9)
+
+
+def test_dependency_networks_are_shown(dependency: str) -> None:
+    named = fs.DependencyNetwork.load("dependency.json")
+    shown = run("show", "dependency.json")
+    assert shown.exit_code == 0, shown.output
+    assert named.summary() in shown.stdout
+    result = run_json("show", "dependency.json", "--variable", "1")
+    assert result["kinds"] == {"tree": 2}
+    assert (result["n_variables"], result["metadata"]) == (2, named.metadata)
+    assert result["variable"] == "wind"
+    assert result["markov_blanket"] == list(named.markov_blanket("wind"))
+    assert "blanket of wind" in run("show", "dependency.json", "--variable", "wind").stdout
+    refused = run("show", dependency, "--top", "3")
+    assert refused.exit_code == 2
+    assert "--top" in refused.stderr
+
+
+@pytest.mark.parametrize("command", [("query",), ("sample", "5", "-o", "new.csv")], ids=" ".join)
+@pytest.mark.parametrize("name", ["rain.dn", "dependency.json"])
+@pytest.mark.usefixtures("dependency")
+def test_questions_to_a_dependency_network(command: tuple[str, ...], name: str) -> None:
+    told = failure(command[0], name, *command[1:])
+    assert f"{name} is a dependency network" in told
+    assert "`feldspar convert` makes a Markov network of it" in told
 
 
 def test_models_without_names_go_by_position(folder: Path) -> None:

@@ -69,3 +69,22 @@ def test_rows_that_a_network_holds_impossible() -> None:
     assert (score.mean, math.isnan(score.stderr)) == (-math.inf, True)
     weighed = agree.cmll(fs.Table.of(rows, schema=agree.schema, sample_weight=[2, 0]), groups=2)
     assert (weighed.mean, weighed.stderr) == (0, 0)
+
+
+@pytest.mark.parametrize(("n", "groups"), [(2, 2), (3, 3), (5, 4)])
+def test_cmll_has_four_groups_where_there_are_variables_enough(n: int, groups: int) -> None:
+    schema = fs.Schema([2] * n)
+    network = fs.MarkovNetwork.from_terms(
+        schema, [([(v, 1), (v + 1, 1)], 1.0) for v in range(n - 1)]
+    )
+    rows = np.random.default_rng(0).integers(0, 2, (6, n))
+    found = network.cmll(rows, method="exact").mean
+    assert found == network.cmll(rows, groups=groups, method="exact").mean
+    with pytest.raises(ValueError, match=f"groups: expected 2 to {n}"):
+        network.cmll(rows, groups=n + 1)
+
+
+def test_cmll_of_a_single_variable() -> None:
+    coin = fs.MarkovNetwork.from_terms(fs.Schema([2]), [([(0, 1)], 1.0)])
+    with pytest.raises(ValueError, match="CMLL needs at least 2 variables, got 1"):
+        coin.cmll([[0], [1]])

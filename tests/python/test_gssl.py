@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import feldspar as fs
 
@@ -189,3 +190,10 @@ def test_independent_variables_keep_their_frequencies() -> None:
         np.testing.assert_allclose(conditionals[v][0], counts / counts.sum(), atol=1e-5)
     assert all(learner.network_.markov_blanket(v) == () for v in range(6))
     assert fs.Independent().fit(TRAIN, X_valid=VALID).best_params_["prior_sd"] in (100, 10, 1, 0.1)
+
+
+def test_one_kind_of_initial_features_is_enough_when_the_time_is_over() -> None:
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        learner = fs.GSSL(n_generated=500, threshold=2, time_limit=1e-6).fit(TRAIN, X_valid=VALID)
+    assert [key[0] for key in _sizes(learner)] == ["positive"]
+    assert learner.network_.schema == fs.Table.of(TRAIN).schema

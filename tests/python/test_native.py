@@ -103,6 +103,13 @@ def test_network_without_features_or_metadata(tmp_path: Path) -> None:
     assert len(read_native(tmp_path / "model.json").features) == 0
 
 
+def test_labels_that_are_not_json_are_refused_and_nothing_written(tmp_path: Path) -> None:
+    network = MarkovNetwork.from_terms(Schema([2], labels=[[(0, 1), b"x"]]), [])
+    with pytest.raises(ValueError, match=r"labels of 'v0': \(0, 1\) cannot be written"):
+        write_native(network, tmp_path / "model.json")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("value", [math.nan, {1, 2}])
 def test_metadata_that_is_not_json_is_refused_and_nothing_written(
     value: object, tmp_path: Path

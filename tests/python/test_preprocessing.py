@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline, make_union
 
 from feldspar._cuts import STRATEGIES, interval_labels, interval_of, kmeans_cuts
 from feldspar.preprocessing import Binarizer, Discretizer, binarize, discretize
@@ -222,6 +223,20 @@ def test_one_threshold_for_all_columns():
     assert table.schema.cardinalities == (2, 2, 2)
 
 
+def test_codes_of_arrays_keep_their_gaps():
+    # 0 and 1 with a gap are codes; beside other numbers, and as signs, -1 is a number.
+    table = binarize(np.array([[0, 5, -1], [1, 0, 1], [-1, 7, 1], [0, 9, -1]]))
+    assert table.to_numpy().tolist() == [[0, 0, 0], [1, 0, 1], [-1, 1, 1], [0, 1, 0]]
+    assert table.schema.labels[0] == (0, 1)
+    with pytest.warns(UserWarning, match="column 'v0' is cut, and -1 is a number there"):
+        binarize(np.array([[0], [5], [-1], [9], [7]]))
+
+
+def test_a_column_that_cannot_be_left_alone_is_named():
+    with pytest.raises(ValueError, match=r"row 0, column 1 .*names columns of numbers to cut"):
+        discretize(np.array([[0.5, -5], [0.7, 3]]))
+
+
 def test_binary_columns_are_left_alone_unless_a_number_is_given():
     assert binarize([[0, 0.5], [1, 1.5]]).schema.labels[0] == (0, 1)
     frame = pd.DataFrame({"b": [True, False], "s": ["x", "y"]})
@@ -297,6 +312,20 @@ def test_scikit_learn_conventions(transformer):
     assert fitted.get_feature_names_out().tolist() == ["v0"]
     assert pickle.loads(pickle.dumps(fitted)).transform(EIGHTHS) == table
     assert make_pipeline(clone(transformer)).fit_transform(EIGHTHS) == table
+
+
+def test_codes_come_out_of_what_puts_columns_side_by_side():
+    frame = pd.DataFrame({"a": [0.5, 1.5, 2.5, 3.5], "b": [1.0, 9.5, 1.0, 9.5]})
+    cut = Discretizer(bins=2)
+    first, second = (cut.fit_transform(frame[[name]]).to_numpy() for name in "ab")
+    for side_by_side in (
+        make_column_transformer((cut, ["a"]), (Binarizer(), ["b"])),
+        make_union(make_column_transformer((cut, ["a"])), make_column_transformer((cut, ["b"]))),
+    ):
+        codes = side_by_side.fit_transform(frame)
+        assert codes.dtype == np.int64
+        assert codes.tolist() == np.hstack([first, second]).tolist()
+        assert Table.of(codes).schema.cardinalities == (2, 2)
 
 
 def test_transform_before_fit():

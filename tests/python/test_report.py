@@ -279,6 +279,19 @@ def test_charts_of_any_range(values: list[float]) -> None:
         assert "inf" not in drawn
 
 
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ([-0.085, -0.055], ["-0.09", "-0.08", "-0.07", "-0.06", "-0.05"]),
+        ([-0.3, 0.3], ["-0.4", "-0.2", "0", "0.2", "0.4"]),
+        ([-1500.0, 0.0], ["-1,500", "-1,000", "-500", "0"]),
+    ],
+)
+def test_numbers_below_zero_keep_their_sign(values: list[float], names: list[str]) -> None:
+    drawn = dot_chart([Bar(str(i), value) for i, value in enumerate(values)], title="")
+    assert re.findall(r'class="tick[^"]*">([^<]*)<', drawn) == names
+
+
 def test_graphs_are_laid_out_the_same_way_each_time() -> None:
     edges = [(0, 1, 1.0, 1), (1, 2, 0.5, -1), (3, 4, 0.2, 0)]
     names = list("abcde")

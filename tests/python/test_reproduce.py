@@ -682,6 +682,29 @@ def test_wrong_use_of_the_command() -> None:
     assert run("--page", "absent/results.md").exit_code == 2
 
 
+def test_a_choice_that_leaves_no_experiment(tmp_path: Path) -> None:
+    names = ["lowd2014-table3", "lee2007-figure1a"]
+    chosen = run(*names, "--datasets", "nltcs", "--methods", "true", "--output", str(tmp_path))
+    assert chosen.exit_code == 1
+    told = "none of these experiments has both these data sets and these methods"
+    assert told in chosen.stderr
+    with pytest.raises(ValueError, match=told):
+        papers.reproduce(names, datasets=["nltcs"], methods=["true"], output=tmp_path)
+
+
+def test_the_folder_of_the_page_is_looked_for_before_the_work(
+    quick: Counter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lost = run("fake-table1", "--page", "absent/results.md")
+    assert lost.exit_code == 2
+    assert "--page" in lost.stderr
+    assert quick.ran == []
+    made = run("fake-table1", "--output", "new/deep", "--page", "new/results.md")
+    assert made.exit_code == 0, made.output
+    assert Path("new/results.md").exists()
+
+
 def test_the_list_names_all() -> None:
     listed = json.loads(run("--list", "--json").stdout)["experiments"]
     assert [entry["name"] for entry in listed] == papers.names()

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import datetime
 import json
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -147,8 +149,30 @@ def test_truth_values_do_not_pass_for_codes():
 
 
 def test_labels_that_json_cannot_hold():
-    with pytest.raises(TypeError, match=r"labels of 'v0': \(1, 2\) cannot be written"):
+    with pytest.raises(ValueError, match=r"labels of 'v0': \(1, 2\) cannot be written"):
         Schema([1], labels=[[(1, 2)]]).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("given", "texts"),
+    [
+        (
+            pd.to_datetime(["2020-01-01", "2021-05-01"]),
+            ["2020-01-01 00:00:00", "2021-05-01 00:00:00"],
+        ),
+        (pd.to_timedelta([1, 36], unit="h"), ["0 days 01:00:00", "1 days 12:00:00"]),
+        (pd.period_range("2020-01", periods=2, freq="M"), ["2020-01", "2020-02"]),
+        ([datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)], ["2020-01-01", "2021-01-01"]),
+        ([datetime.time(9), datetime.time(17, 30)], ["09:00:00", "17:30:00"]),
+        (np.array(["2020-01", "2020-02"], dtype="datetime64[M]"), ["2020-01", "2020-02"]),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_dates_and_times_are_kept_as_text(given, texts):
+    schema = Schema([2], names=["when"], labels=[list(given)])
+    assert schema.labels == (tuple(texts),)
+    assert schema.code("when", given[1]) == schema.code("when", texts[1]) == 1
+    assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
 
 
 def test_from_dict_names_wrong_keys():

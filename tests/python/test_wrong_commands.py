@@ -201,3 +201,54 @@ def test_a_parquet_column_of_another_type(folder: Path) -> None:
     message = told("learn", "days.parquet", "-o", "new.json", code=1)
     assert message.startswith("Error: days.parquet: column 'day' has type Datetime")
     assert message.endswith("expected categories, truth values, integers or text")
+
+
+@pytest.fixture
+def dependency(folder: Path) -> fs.DependencyNetwork:
+    """The dependency network in trees.json, which knows no marginals."""
+    schema = fs.MarkovNetwork.load("model.json").schema
+    trees = {"smoker": [0.5, 0.5], "health": [0.2, 0.8]}
+    network = fs.DependencyNetwork.from_trees(schema, trees)
+    network.save("trees.json")
+    return network
+
+
+@pytest.mark.usefixtures("dependency")
+@pytest.mark.parametrize(
+    ("command", "option", "needed"),
+    [
+        ("score model.json rows.csv --groups 2", "--groups", "--cmll"),
+        ("score model.json rows.csv --split contiguous", "--split", "--cmll"),
+        ("score model.json rows.csv --reverse", "--reverse", "--cmll"),
+        ("score model.json rows.csv --method exact", "--method", "--cmll"),
+        ("score model.json rows.csv --seed 0", "--seed", "--cmll"),
+        ("convert model.json new.mn --data rows.csv", "--data", "dependency"),
+        ("convert model.json new.mn --base mode", "--base", "dependency"),
+        ("convert trees.json new.dn --orders one", "--orders", "dependency"),
+        ("convert trees.json new.dn --data rows.csv", "--data", "a .dn file holds no marginals"),
+        ("convert trees.json new.mn --no-header", "--header", "--data"),
+        ("learn rows.csv -o new.json --method dn2mn --prior-sd 1", "--prior-sd", "--relearn"),
+        ("learn rows.csv -o new.json --method dn2mn --C 1", "--C", "--cpd logistic"),
+        ("learn rows.csv -o new.json --method dn2mn --cpd logistic --kappa 1", "--kappa", "tree"),
+        ("learn rows.csv -o new.json --method l1 --gamma 1", "--gamma", "--selection ebic"),
+        ("learn rows.csv -o new.json --method dtl1 --gamma 1", "--gamma", "--selection ebic"),
+        ("learn rows.csv -o new.json --method grafting --penalty l2 --l1 1", "--l1", "--penalty"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(command: str, option: str, needed: str) -> None:
+    message = told(*command.split(), code=2)
+    assert f"{option} " in message
+    assert needed in message
+    assert not Path("new.json").exists()
+
+
+def test_a_dependency_network_that_stays_one_takes_marginals(
+    dependency: fs.DependencyNetwork,
+) -> None:
+    command = ["convert", "trees.json", "known.json", "--data", "rows.csv", "--header"]
+    assert CliRunner().invoke(cli, command).exit_code == 0
+    found = fs.DependencyNetwork.load("known.json").marginals
+    expected = dependency.with_marginals(fs.read_table("rows.csv", schema=dependency.schema))
+    assert found is not None
+    assert expected.marginals is not None
+    assert [p.tolist() for p in found] == [p.tolist() for p in expected.marginals]

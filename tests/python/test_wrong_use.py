@@ -437,6 +437,16 @@ def test_validation_rows_go_by_name() -> None:
             learner().fit(table, valid)
 
 
+def test_validation_codes_go_by_name() -> None:
+    rows = np.random.default_rng(0).integers(0, 2, (60, 3))
+    for fit in (learner().fit, fs.DependencyNetwork(kappa=0.1).fit):
+        for valid in (rows, rows.tolist(), fs.Table.of(rows), pd.DataFrame(rows).add_prefix("v")):
+            with pytest.raises(TypeError, match=r"y: expected nothing, got a table; .* X_valid="):
+                fit(rows, valid)
+        for labels in (rows[:, 0], rows[:, :1], rows[:, 0].tolist()):  # a class to be ignored
+            fit(rows, labels)
+
+
 @pytest.mark.parametrize("patients", [np.arange(200), [f"p{i}" for i in range(200)]])
 def test_identifiers_are_told(patients: Any) -> None:
     frame = FRAME[["smoker", "health"]].assign(patient=patients)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,6 +24,18 @@ def common_flags(command: F) -> F:
 def is_set(context: click.Context, flag: str) -> bool:
     """Tell whether a flag was given to the command or to a group around it."""
     return bool(context.meta.get(_key(flag), False))
+
+
+def is_given(context: click.Context, name: str) -> bool:
+    """Tell whether the user gave an option, be it with its default value."""
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def refuse_given(context: click.Context, names: Collection[str], why: str) -> None:
+    """Refuse options that would do nothing; ``why`` goes on after the option's name."""
+    for parameter in context.command.params:
+        if parameter.name in names and is_given(context, parameter.name):
+            raise click.UsageError(f"{parameter.opts[0]} {why}.")
 
 
 def _flag(name: str, help: str) -> Callable[[F], F]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,9 +17,24 @@ from feldspar.cli.flags import is_set
 def emit(result: Mapping[str, Any], show: Callable[[], None]) -> None:
     """Print a result as JSON if ``--json`` is set; else have ``show`` print it for people."""
     if is_set(click.get_current_context(), "--json"):
-        click.echo(json.dumps(result, indent=2, allow_nan=False))
+        click.echo(json.dumps(storable(result), indent=2, allow_nan=False))
     else:
         show()
+
+
+def storable(value: Any) -> Any:
+    """Return a value with its infinite numbers as texts, since JSON has none.
+
+    Examples
+    --------
+    >>> storable({"min_support": float("inf"), "C": [0.5, float("-inf")]})
+    {'min_support': 'inf', 'C': [0.5, '-inf']}
+    """
+    if isinstance(value, Mapping):
+        return {name: storable(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(part) for part in value]
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 def note(text: str) -> None:

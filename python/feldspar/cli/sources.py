@@ -13,7 +13,9 @@ from click.shell_completion import CompletionItem
 
 from feldspar import datasets
 from feldspar.io.csv_text import Header
+from feldspar.io.dependency_models import load_model
 from feldspar.io.tabular import read_table
+from feldspar.network import MarkovNetwork
 from feldspar.schema import Schema
 from feldspar.table import Table
 
@@ -161,6 +163,17 @@ def read_source(
         raise ValueError(f"--weights {weights}: the data set {name} has no column of weights")
     table: Table = getattr(datasets.load(name), chosen or part)
     return table if schema is None else _fitted(table, schema)
+
+
+def read_network(path: Path) -> MarkovNetwork:
+    """Return the Markov network of a file; of another model, say how to make one of it."""
+    network = load_model(path)
+    if not isinstance(network, MarkovNetwork):
+        raise ValueError(
+            f"{path} is a dependency network, which has no joint distribution; "
+            "`feldspar convert` makes a Markov network of it"
+        )
+    return network
 
 
 def is_nameless(schema: Schema) -> bool:

@@ -14,14 +14,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from feldspar import _frames
 from feldspar._caution import warn_user
 from feldspar._random import RandomState
 from feldspar.features import core_float
 from feldspar.learners._clock import Clock
-from feldspar.learners._estimator import DiscreteEstimator
+from feldspar.learners._estimator import DiscreteEstimator, refuse_rows
 from feldspar.learners._search import Search, TrainingData, WeightSettings
-from feldspar.table import Table
 from feldspar.weights import OnInterrupt, check_on_interrupt, warn_unless_converged
 
 if TYPE_CHECKING:
@@ -126,10 +124,7 @@ class MarkovLearner(DiscreteEstimator):
             How much each row of ``X`` counts.
         """
         check_on_interrupt(self.on_interrupt)
-        if isinstance(y, Table) or _frames.is_frame(y):
-            raise TypeError(
-                "y: expected nothing, got a table; validation rows go by name: fit(X, X_valid=...)"
-            )
+        refuse_rows(y)
         clock = Clock(self.time_limit)
         data = TrainingData.of(
             X,

@@ -68,3 +68,15 @@ class DiscreteEstimator(BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("feature_names_in_", None)
         if isinstance(X, Table) or _frames.is_frame(X):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
+
+
+def refuse_rows(y: object) -> None:
+    """Refuse rows in the place of ``y``, which is ignored: they would be validation rows.
+
+    Classes, a column of them at most, are what scikit-learn's tools put there.
+    """
+    shape: Any = np.shape(y) if isinstance(y, list | tuple) else getattr(y, "shape", ())
+    if isinstance(y, Table) or _frames.is_frame(y) or (len(shape) == 2 and shape[1] > 1):
+        raise TypeError(
+            "y: expected nothing, got a table; validation rows go by name: fit(X, X_valid=...)"
+        )

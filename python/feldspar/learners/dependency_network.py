@@ -18,7 +18,7 @@ from feldspar.learners._conditionals import (
     Cpd,
     learn_conditionals,
 )
-from feldspar.learners._estimator import DiscreteEstimator
+from feldspar.learners._estimator import DiscreteEstimator, refuse_rows
 from feldspar.learners._search import Search, TrainingData
 from feldspar.learners._trees import KAPPAS
 
@@ -132,6 +132,7 @@ class DependencyNetwork(DependencyModel, DiscreteEstimator):
         sample_weight : array of float, optional
             How much each row of ``X`` counts.
         """
+        refuse_rows(y)
         settings = ConditionalSettings(
             cpd=self.cpd,
             kappa=self._choices("kappa"),

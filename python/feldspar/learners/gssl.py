@@ -70,6 +70,8 @@ class GSSL(MarkovLearner):
     The network has the features of non-zero weight only. Feature sets are tried from small to
     large, each starting from the weights of the one before; of several kinds of ``initial``
     features, the one whose smallest set does best comes first. Equal feature sets are tried once.
+    The time limit does not cut generation short: that of the first kind of ``initial`` features is
+    always finished; a kind whose turn comes after the limit is left out.
 
     References
     ----------
@@ -128,7 +130,10 @@ class GSSL(MarkovLearner):
         penalties = [[self._middle_penalty()]] if tuning == "staged" else whole
         initials = [one_of("initial", word, INITIALS) for word in self._choices("initial")]
         selection = _Selection(search, self._weight_settings())
-        generated = [self._feature_sets(search, initial) for initial in initials]
+        generated: list[list[list[_FeatureSet]]] = []
+        for initial in initials:
+            if not (generated and search.clock.is_over):
+                generated.append(self._feature_sets(search, initial))
         for chains in selection.most_promising_first(generated, penalties):
             selection.try_sets(chains, penalties)
         if tuning == "staged" and selection.best is not None and not search.clock.is_over:

@@ -270,7 +270,7 @@ class _Axis:
 def _tick_name(tick: float, ticks: Sequence[float]) -> str:
     step = abs(ticks[1] - ticks[0])
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    return f"{tick + 0.0:,.{decimals}f}".replace("-0.0", "0.0") if tick else "0"
+    return f"{tick:,.{decimals}f}" if tick else "0"  # also for -0.0, which has no sign to show
 
 
 def _layout(n: int, edges: Sequence[tuple[int, int, float, int]]) -> npt.NDArray[np.float64]:

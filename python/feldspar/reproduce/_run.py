@@ -111,6 +111,14 @@ def reproduce(
     all_methods = [name for experiment in experiments for name in experiment.methods]
     selected(datasets, list(dict.fromkeys(all_sets)), "data set")
     selected(methods, list(dict.fromkeys(all_methods)), "method")
+    choices = []
+    for experiment in experiments:
+        own_sets = [name for name in datasets if name in experiment.datasets]
+        own_methods = [name for name in methods if name in experiment.methods]
+        if (own_sets or not datasets) and (own_methods or not methods):
+            choices.append((experiment, own_sets, own_methods))
+    if not choices:
+        raise ValueError("none of these experiments has both these data sets and these methods")
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     runner = Runner(
@@ -123,11 +131,7 @@ def reproduce(
         kinds=kinds,
     )
     results = []
-    for experiment in experiments:
-        own_sets = [name for name in datasets if name in experiment.datasets]
-        own_methods = [name for name in methods if name in experiment.methods]
-        if (datasets and not own_sets) or (methods and not own_methods):
-            continue
+    for experiment, own_sets, own_methods in choices:
         result = carry_out(
             experiment,
             runner,

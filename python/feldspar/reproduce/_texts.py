@@ -136,8 +136,10 @@ def experiment_markdown(result: ExperimentResult, picture: str | None = None) ->
             lines += [*_markdown_table(*summary), ""]
     if any(cell.is_limited for cell in result.cells):
         lines += [
-            "\\* Stopped by its time limit: the score is that of the best network so far, the time says "
-            "nothing; tests over data sets leave both out.",
+            (
+                "\\* Stopped by its time limit: the score is that of the best network so far, the "
+                "time says nothing; tests over data sets leave both out."
+            ),
             "",
         ]
     tests = result.tests()

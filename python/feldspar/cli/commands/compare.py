@@ -98,9 +98,10 @@ def compare(
     The report is one HTML file: tables, plots, networks, settings and seeds. It needs no network.
     """
     rows = _data(data, valid, test, weights, header, seed)
-    # Four groups, as in the papers, where there are variables enough.
-    groups = min(4, len(rows.train.schema))
-    options = {"random_state": seed, "groups": groups} if cmll else None
+    if cmll and len(rows.train.schema) < 2:
+        note("CMLL needs at least 2 variables, and is left out")
+        cmll = False
+    options = {"random_state": seed} if cmll else None
     limit = {} if time_limit is None else {"time_limit": time_limit}
     # They bring scikit-learn along; its import must not count as the first one's learning.
     importlib.import_module("feldspar.learners")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from feldspar.cli.flags import common_flags
+from feldspar.cli.flags import common_flags, refuse_given
 from feldspar.cli.output import emit, note
 from feldspar.cli.sources import (
     MODEL_SUFFIXES,
@@ -47,11 +47,14 @@ Example:
 @click.option(
     "--data",
     shell_complete=complete_source,
-    help="The same: a file or data set to take the variables' marginals from.",
+    help="A file or data set to take the variables' marginals from, for the conversion or to be "
+    "kept in a dependency network's .json file.",
 )
 @header_flag
 @common_flags
+@click.pass_context
 def convert(
+    context: click.Context,
     source: Path,
     target: Path,
     markov: bool,
@@ -68,9 +71,15 @@ def convert(
     """
     model = load_model(source)
     wanted = Path(target.name.lower().removesuffix(".gz")).suffix
-    if isinstance(model, DependencyModel) and (markov or wanted in (".mn", ".uai")):
-        model = _to_markov(model, orders, base, data, header)
-    elif isinstance(model, MarkovNetwork) and wanted == ".dn":
+    is_converted = isinstance(model, DependencyModel) and (markov or wanted in (".mn", ".uai"))
+    _refuse_idle(context, model, wanted, is_converted)
+    if isinstance(model, DependencyModel):
+        if data is not None:
+            rows = read_source(data, part="train", schema=model.schema, header=header)
+            model = model.with_marginals(rows)
+        if is_converted:
+            model = _to_markov(model, orders, base)
+    elif wanted == ".dn":
         raise ValueError(
             f"{source} is a Markov network; {target}: expected a name that ends with "
             f"{', '.join(MODEL_SUFFIXES)}"
@@ -91,12 +100,25 @@ def convert(
     )
 
 
-def _to_markov(
-    model: DependencyModel, orders: Orders, base: Base | None, data: str | None, header: Header
-) -> MarkovNetwork:
-    if data is not None:
-        rows = read_source(data, part="train", schema=model.schema, header=header)
-        model = model.with_marginals(rows)
+def _refuse_idle(
+    context: click.Context,
+    model: MarkovNetwork | DependencyModel,
+    wanted: str,
+    is_converted: bool,
+) -> None:
+    """Refuse options that would do nothing for this model and this file."""
+    if not is_converted:
+        why = "is for making a Markov network of a dependency network"
+        refuse_given(context, ("orders", "base"), why)
+        if isinstance(model, MarkovNetwork):
+            refuse_given(context, ("data",), "is for dependency networks")
+        elif wanted == ".dn":
+            refuse_given(context, ("data",), "has no place to go: a .dn file holds no marginals")
+    if context.params["data"] is None:
+        refuse_given(context, ("header",), "does nothing without --data")
+
+
+def _to_markov(model: DependencyModel, orders: Orders, base: Base | None) -> MarkovNetwork:
     if base is None:
         base = "uniform" if model.marginals is None else "marginals"
         if base == "uniform":

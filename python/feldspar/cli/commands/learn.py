@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from feldspar.cli.flags import common_flags
+from feldspar.cli.flags import common_flags, refuse_given
 from feldspar.cli.methods import METHODS, Learned, Method, Task
-from feldspar.cli.output import emit, print_pairs, print_table
+from feldspar.cli.output import emit, print_pairs, print_table, storable
 from feldspar.cli.sources import (
     MODEL_SUFFIXES,
     FileTarget,
@@ -96,12 +95,10 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
         started = time.perf_counter()
         task = Task(*_tables(train, valid, weights, header), seed, n_jobs)
         learned = chosen.learn(task, options)
-        learned.network.metadata["learner"] = {
-            "method": method,
-            **learned.settings,
-            "best_params": learned.best_params,
-        }
-        learned.network.save(output)
+        learned.network.metadata["learner"] = storable(
+            {"method": method, **learned.settings, "best_params": learned.best_params}
+        )
+        _save(learned.network, output)
         result = _plain(learned, task, output) | {"seconds": time.perf_counter() - started}
         emit(result, lambda: _show(result))
 
@@ -110,20 +107,33 @@ def learn_command(methods: Sequence[Method]) -> click.Command:
     return learn
 
 
+def _save(network: MarkovNetwork, output: Path) -> None:
+    """Write the network; one that the file cannot hold goes beside it, for the time it took."""
+    try:
+        network.save(output)
+    except ValueError as error:
+        beside = output.with_name(output.name.removesuffix(".gz")).with_suffix(".json")
+        if beside.exists() or output.name.removesuffix(".gz").lower().endswith(".json"):
+            raise
+        network.save(beside)
+        raise ValueError(f"{error}; the network is in {beside} instead") from error
+
+
 def own_options(context: click.Context, method: Method, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the method's options that were given; it is an error to give those of another."""
+    """Return the method's options that were given.
+
+    It is an error to give those of another, or any that do nothing without what they need.
+    """
     own = {option.name for option in method.options}
-    for parameter in context.command.params:
-        name = parameter.name
-        if name in values and name not in own and _is_given(context, name):
-            raise click.UsageError(f"{parameter.opts[0]} is no option of --method {method.name}.")
-    return {
+    refuse_given(context, values.keys() - own, f"is no option of --method {method.name}")
+    given = {
         name: value for name, value in values.items() if name in own and value not in (None, ())
     }
-
-
-def _is_given(context: click.Context, name: str) -> bool:
-    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    for need in method.needs:
+        if not need.is_met(given):
+            names = {option.name for option in need.options if option.name}
+            refuse_given(context, names, f"does nothing without {need.of}")
+    return given
 
 
 def _tables(

@@ -11,7 +11,7 @@ import numpy as np
 from feldspar.cli.evidence import index_of, parse_evidence
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs, print_table
-from feldspar.cli.sources import complete_source, header_flag, read_source
+from feldspar.cli.sources import complete_source, header_flag, read_network, read_source
 from feldspar.inference import Marginals, Method
 from feldspar.io.csv_text import Header
 from feldspar.network import MarkovNetwork
@@ -76,7 +76,7 @@ def query(
         raise click.UsageError(f"--map finds a state, --method {method} probabilities")
     if weights is not None and rows is None:
         raise click.UsageError("--weights names a column of --rows")
-    network = MarkovNetwork.load(model)
+    network = read_network(model)
     names = [network.schema.names[index_of(network.schema, name)] for name in target]
     if rows is not None:
         table = read_source(
@@ -137,7 +137,7 @@ def _query_rows(
         return
     marginals = _ask(network, table, method, seed, n_jobs)
     entries = [
-        {"row": r, "variable": schema.names[v], "value": str(label), "probability": float(chance)}
+        {"row": r, "variable": schema.names[v], "value": label, "probability": float(chance)}
         for r, v in holes
         for label, chance in zip(schema.labels[v], marginals[v][r], strict=True)
     ]
@@ -154,7 +154,10 @@ def _ask(
     network: MarkovNetwork, evidence: object, method: Method, seed: int, n_jobs: int | None
 ) -> Marginals:
     options = {"random_state": seed} if method in ("auto", "gibbs", "mcsat", "meanfield") else {}
-    return network.marginals(evidence, method, n_jobs=n_jobs, verbose=True, **options)
+    found = network.marginals(evidence, method, n_jobs=n_jobs, verbose=True, **options)
+    if found.diagnostics.status == "interrupted":  # samplers return what they have: no answer yet
+        raise KeyboardInterrupt
+    return found
 
 
 def _plain(marginals: Marginals, names: list[str]) -> dict[str, Any]:

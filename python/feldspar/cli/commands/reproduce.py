@@ -108,6 +108,8 @@ def reproduce(
         return
     if not tables and page is None:
         raise click.UsageError("name a TABLE, or give --list or --page.")
+    if page is not None:
+        _check_folder(page, output if tables else None)
     results: list[ExperimentResult] = []
     if tables:
         results = papers.reproduce(
@@ -123,10 +125,6 @@ def reproduce(
             report=lambda text: click.echo(text, err=True),
         )
     if page is not None:
-        if not page.parent.is_dir():
-            raise click.BadParameter(
-                f"the folder {page.parent} does not exist", param_hint="--page"
-            )
         papers.write_results_page(page, output=output, inference=inference)
     plain = {
         "output": str(output),
@@ -137,6 +135,14 @@ def reproduce(
     if not all(result.is_complete for result in results):
         note("some numbers are missing; the same command goes on")
         context.exit(INCOMPLETE)
+
+
+def _check_folder(page: Path, output: Path | None) -> None:
+    """Refuse a page whose folder is neither there nor made for the output."""
+    folder = page.resolve().parent
+    made = () if output is None else (output.resolve(), *output.resolve().parents)
+    if not folder.is_dir() and folder not in made:
+        raise click.BadParameter(f"the folder {page.parent} does not exist", param_hint="--page")
 
 
 def _names(tables: tuple[str, ...]) -> list[str]:

@@ -9,9 +9,8 @@ import click
 from feldspar.cli.evidence import parse_evidence
 from feldspar.cli.flags import common_flags
 from feldspar.cli.output import emit, print_pairs
-from feldspar.cli.sources import TABLE_SUFFIXES, FileTarget
+from feldspar.cli.sources import TABLE_SUFFIXES, FileTarget, read_network
 from feldspar.io.tabular import write_table
-from feldspar.network import MarkovNetwork
 
 _EPILOG = """\b
 Example:
@@ -53,7 +52,7 @@ def sample(
     n_jobs: int | None,
 ) -> None:
     """Draw N rows from a model by Gibbs sampling and write them to a file."""
-    network = MarkovNetwork.load(model)
+    network = read_network(model)
     drawn = network.sample(
         n,
         parse_evidence(network.schema, evidence),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import click
 
-from feldspar.cli.flags import common_flags
+from feldspar.cli.flags import common_flags, refuse_given
 from feldspar.cli.output import emit, print_pairs
 from feldspar.cli.sources import complete_source, header_flag, read_source
 from feldspar.evaluation import Score, pseudo_log_likelihood
@@ -32,7 +32,11 @@ Example:
 @click.option("--weights", metavar="COLUMN", help="The column of DATA that holds rows' weights.")
 @header_flag
 @click.option("--cmll", is_flag=True, help="Also the conditional marginal log-likelihood.")
-@click.option("--groups", type=click.IntRange(min=2), default=4, show_default=True, help="Of CMLL.")
+@click.option(
+    "--groups",
+    type=click.IntRange(min=2),
+    help="Of CMLL.  [4, or as many as there are variables]",
+)
 @click.option(
     "--split",
     type=click.Choice(["random", "contiguous"]),
@@ -53,13 +57,15 @@ Example:
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the groups and samples.")
 @click.option("--n-jobs", type=int, help="Threads. The result does not depend on it.")
 @common_flags
+@click.pass_context
 def score(
+    context: click.Context,
     model: Path,
     data: str,
     weights: str | None,
     header: Header,
     cmll: bool,
-    groups: int,
+    groups: int | None,
     split: Literal["random", "contiguous"],
     reverse: bool,
     method: Method,
@@ -75,6 +81,9 @@ def score(
     CMLL hides one group of variables at a time and asks for each given the other groups. Printed
     are means over the examples, with their standard errors.
     """
+    if not cmll:
+        of_cmll = ("groups", "split", "reverse", "method", "seed")
+        refuse_given(context, of_cmll, "does nothing without --cmll")
     network = load_model(model)
     if cmll and not isinstance(network, MarkovNetwork):
         raise ValueError(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from feldspar.cli.flags import common_flags
+from feldspar.cli.evidence import index_of
+from feldspar.cli.flags import common_flags, refuse_given
 from feldspar.cli.output import emit, print_pairs, print_table
+from feldspar.dependency import DependencyModel
+from feldspar.io.dependency_models import load_model
 from feldspar.network import MarkovNetwork
 
 _EPILOG = """\b
@@ -28,19 +32,33 @@ Example:
     show_default=True,
     help="How many of the heaviest features.",
 )
-@click.option("--variable", metavar="NAME", help="Only features with it; and its Markov blanket.")
+@click.option(
+    "--variable",
+    metavar="NAME",
+    help="A variable, by name or index: only features with it; and its Markov blanket.",
+)
 @common_flags
-def show(model: Path, top: int, variable: str | None) -> None:
-    """Show what a model says: sizes, heaviest features."""
-    network = MarkovNetwork.load(model)
-    result = _summary(network)
+@click.pass_context
+def show(context: click.Context, model: Path, top: int, variable: str | None) -> None:
+    """Show what a model says: sizes, heaviest features.
+
+    Of a dependency network: its kinds of conditionals, their sizes, and Markov blankets.
+    """
+    network = load_model(model)
+    blanket: dict[str, Any] = {}
     if variable is not None:
-        result |= {"variable": variable, "markov_blanket": network.markov_blanket(variable)}
+        variable = network.schema.names[index_of(network.schema, variable)]
+        blanket = {"variable": variable, "markov_blanket": network.markov_blanket(variable)}
+    if isinstance(network, DependencyModel):
+        refuse_given(context, ("top",), "is for Markov networks: this one has no features")
+        _show_dependency(network, blanket)
+        return
+    result = _summary(network) | blanket
     result["heaviest"] = [
         {"weight": float(network.weights[j]), "feature": network.features.describe(j)}
         for j in _heaviest(network, top, variable)
     ]
-    emit(result, lambda: _show(result))
+    emit(result, lambda: _show(result, blanket))
 
 
 def _summary(network: MarkovNetwork) -> dict[str, Any]:
@@ -55,6 +73,31 @@ def _summary(network: MarkovNetwork) -> dict[str, Any]:
     }
 
 
+def _show_dependency(network: DependencyModel, blanket: dict[str, Any]) -> None:
+    result = {
+        "n_variables": len(network.schema),
+        "max_cardinality": max(network.schema.cardinalities),
+        "kinds": dict(Counter(network.kinds)),
+        "metadata": network.metadata,
+        **blanket,
+    }
+
+    def show() -> None:
+        click.echo(network.summary())
+        pairs = {name: _words(value) for name, value in network.metadata.items()} | _told(blanket)
+        if pairs:
+            print_pairs(pairs)
+
+    emit(result, show)
+
+
+def _told(blanket: dict[str, Any]) -> dict[str, str]:
+    """Return a variable's Markov blanket for people, if one was asked for."""
+    if not blanket:
+        return {}
+    return {f"blanket of {blanket['variable']}": " ".join(blanket["markov_blanket"]) or "empty"}
+
+
 def _heaviest(network: MarkovNetwork, top: int, variable: str | None) -> list[int]:
     order: list[int] = np.argsort(-np.abs(network.weights), kind="stable").tolist()
     if variable is not None:
@@ -63,7 +106,7 @@ def _heaviest(network: MarkovNetwork, top: int, variable: str | None) -> list[in
     return order[:top]
 
 
-def _show(result: dict[str, Any]) -> None:
+def _show(result: dict[str, Any], blanket: dict[str, Any]) -> None:
     lengths = result["n_features_by_length"].items()
     pairs = {
         "variables": f"{result['n_variables']}, of up to {result['max_cardinality']} values",
@@ -71,9 +114,7 @@ def _show(result: dict[str, Any]) -> None:
         "by length": ", ".join(f"{count} of {length}" for length, count in lengths) or "none",
     }
     pairs |= {name: _words(value) for name, value in result["metadata"].items()}
-    if "variable" in result:
-        pairs[f"blanket of {result['variable']}"] = " ".join(result["markov_blanket"]) or "empty"
-    print_pairs(pairs)
+    print_pairs(pairs | _told(blanket))
     if result["heaviest"]:
         rows = [(entry["feature"], f"{entry['weight']:+.4f}") for entry in result["heaviest"]]
         print_table(["feature", "weight"], rows)

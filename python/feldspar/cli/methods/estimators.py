@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from feldspar.cli.methods.conjunctions import MIN_SUPPORT
-from feldspar.cli.methods.method import Learned, Method, Task
+from feldspar.cli.methods.method import Learned, Method, Need, Task
 from feldspar.cli.methods.penalties import L1, MAX_ITERATIONS, PRIOR_SD, TIME_LIMIT, TOLERANCE
 
 _COMMON = (PRIOR_SD, MAX_ITERATIONS, TOLERANCE, TIME_LIMIT)
@@ -262,6 +262,14 @@ _BOTTOM_UP = (
 )
 _L1 = (_C, _RULE, _SELECTION, _GAMMA, _SOLVER)
 
+_EBIC = Need((_GAMMA,), "--selection ebic", lambda given: given.get("selection") == "ebic")
+_REGRESSIONS = Need((_C, _SOLVER), "--cpd logistic", lambda given: given.get("cpd") == "logistic")
+_NO_REGRESSIONS = Need(_TREES, "--cpd tree", lambda given: given.get("cpd", "tree") == "tree")
+_NEW_WEIGHTS = Need(
+    (PRIOR_SD, MAX_ITERATIONS, TOLERANCE), "--relearn", lambda given: "relearn" in given
+)
+_L1_PENALTY = Need((L1, _ANNEAL), "--penalty l1", lambda given: given.get("penalty", "l1") == "l1")
+
 
 def _learned(learner: Any, task: Task) -> Learned:
     learner.set_params(
@@ -392,24 +400,28 @@ L1_METHOD = Method(
     summary="pairs found by L1 logistic regression",
     options=(*_L1, *_TUNED),
     learn=_learn_l1,
+    needs=(_EBIC,),
 )
 DTL1_METHOD = Method(
     name="dtl1",
     summary="dtsl and l1 together",
     options=(*_TREES, _CONVERSION, _ZERO_VALUES, *_L1, *_TUNED),
     learn=_learn_dtl1,
+    needs=(_EBIC,),
 )
 DN2MN_METHOD = Method(
     name="dn2mn",
     summary="trees or regressions converted in closed form",
     options=(_CPD, *_TREES, _C, _SOLVER, _ORDERS, _BASE, _RELEARN, *_TUNED),
     learn=_learn_dn2mn,
+    needs=(_REGRESSIONS, _NO_REGRESSIONS, _NEW_WEIGHTS),
 )
 GRAFTING_METHOD = Method(
     name="grafting",
     summary="pairs introduced one by one, by the L1-penalised likelihood",
     options=(*_GRAFTING, *_COMMON),
     learn=_learn_grafting,
+    needs=(_L1_PENALTY,),
 )
 BLM_METHOD = Method(
     name="blm",

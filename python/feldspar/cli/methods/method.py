@@ -56,6 +56,24 @@ class Learned:
 
 
 @dataclass(frozen=True)
+class Need:
+    """What some options of a method need, since without it they would do nothing.
+
+    Attributes
+    ----------
+    options : tuple of click.Option
+    of : str
+        As it is written on the command line.
+    is_met : callable
+        Gets those options of the method, by name, that were given.
+    """
+
+    options: tuple[click.Option, ...]
+    of: str
+    is_met: Callable[[Mapping[str, Any]], bool]
+
+
+@dataclass(frozen=True)
 class Method:
     """A method, by the name of its ``--method``.
 
@@ -66,9 +84,12 @@ class Method:
         Its hyper-parameters. Methods may share an option: the same object.
     learn : callable
         Gets the task and those options, by name, that were given.
+    needs : tuple of Need
+        Of options that others switch on.
     """
 
     name: str
     summary: str
     options: tuple[click.Option, ...]
     learn: Callable[[Task, Mapping[str, Any]], Learned]
+    needs: tuple[Need, ...] = ()
