@@ -129,13 +129,8 @@ class _CuttingTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         codes = values[~gaps] if (values == 0).any() else values
         if not (asked or self._needs_cuts(codes)):
             return None
-        signs = np.isin(values, (-1, 1)).all()
-        if (
-            gaps.any()
-            and not signs
-            and values.min() == source.gap
-            and not _is_fraction(values).any()
-        ):
+        counts = gaps.any() and values.min() == source.gap and not _is_fraction(values).any()
+        if counts and not np.isin(values, (-1, 1)).all():  # those would be signs
             warn_user(
                 f"column {name!r} is cut, and -1 is a number there; expected NaN if it marks a "
                 "missing entry"
