@@ -115,9 +115,10 @@ def measured(measure: Measure, unit: Callable[[Row], Unit], *path: str) -> Value
 GIBBS_NOTE = (
     "The four groups of variables of CMLL are ours, drawn with seed 0 (the paper does not list its "
     "own); 10 chains of 100 + 1,000 sweeps as in the paper. Groups matter: with others the NCMLL "
-    "of one network of nltcs is anything from −0.331 to −0.311, and of one of accidents from "
-    "−0.171 to −0.160 (0.004 more with chains ten times as long), so that differences to the paper "
-    "mean less than those between our methods."
+    "of one network of nltcs is anything from −0.331 to −0.311. DTSL's network of accidents has "
+    "−0.171 to −0.160 with random groups and −0.133 with groups that keep apart what depends on "
+    "each other, found by exchanging variables (bench/quality/cmll_groups.py); the paper's numbers "
+    "lie between. So differences to the paper mean less than those between our methods."
 )
 FIGURE_NOTE = "The paper draws these numbers and does not print them: there is nothing to subtract."
 DTBLM_NOTE = (
