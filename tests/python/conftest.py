@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from command_line import QUICK, RAIN, run
 from hypothesis import settings
 
 from feldspar import datasets
@@ -33,3 +35,18 @@ def benchmark() -> Callable[[str], DataSplit]:
         return datasets.load(name, download=False)
 
     return load
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder with some rows in rain.csv."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rain.csv").write_text(RAIN)
+    return tmp_path
+
+
+@pytest.fixture
+def model(folder: Path) -> str:
+    """A small model with names and labels, of the rows in rain.csv."""
+    assert run("learn", "rain.csv", *QUICK, "-o", "rain.json").exit_code == 0
+    return "rain.json"
