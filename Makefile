@@ -20,7 +20,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # Directories are listed too: their time stamps tell of removed files.
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find bindings cmake cpp python -not -path '*/__pycache__*')
-CXX_FILES = $(shell find bindings cpp tests/cpp bench/cpp -name '*.cpp' -o -name '*.hpp')
+CXX_FILES = $(shell find bindings cpp tests/cpp bench/cpp examples -name '*.cpp' -o -name '*.hpp')
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-cpp test-python lint format tidy asan bench docs wheel clean

@@ -74,5 +74,10 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not broken
 
 
+def test_readme_shows_the_program_that_the_tests_compile() -> None:
+    program = (ROOT / "examples" / "learn_weights.cpp").read_text("utf-8")
+    assert f"```cpp\n{program}```\n" in (ROOT / "README.md").read_text("utf-8")
+
+
 def test_readme_shows_python_and_command_line() -> None:
     assert {block.language for block in blocks(ROOT / "README.md")} == {"python", "console"}
