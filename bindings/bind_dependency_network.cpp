@@ -91,7 +91,8 @@ void bind_product_distribution(py::module_& m) {
             return ProductDistribution::point(Schema(cardinalities), view(state));
           },
           py::arg("cardinalities"), py::arg("state").noconvert())
-      .def_static("marginals", &ProductDistribution::marginals, py::arg("data"))
+      .def_static("marginals", &ProductDistribution::marginals, py::arg("data"),
+                  py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("probabilities",
                              [](const ProductDistribution& d) { return copy(d.probabilities()); })
       .def("mode", [](const ProductDistribution& d) { return adopt(d.mode()); });

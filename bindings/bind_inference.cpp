@@ -15,23 +15,12 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "evidence.hpp"
 #include "running.hpp"
 
 namespace feldspar::bindings {
 
 namespace {
-
-using Codes = Array<std::int32_t>;
-using LogLikelihoods = std::optional<Array<double>>;
-
-EvidenceView evidence_view(const MarkovNetwork& network, const Codes& codes,
-                           const LogLikelihoods& log_likelihoods) {
-  const std::size_t n_variables = network.schema().n_variables();
-  require(codes.ndim() == 2 && static_cast<std::size_t>(codes.shape(1)) == n_variables,
-          "evidence must be a table of ", n_variables, " columns");
-  require(!log_likelihoods || log_likelihoods->ndim() == 2, "log_likelihoods must be a table");
-  return {view(codes), view(log_likelihoods)};
-}
 
 py::ssize_t length(std::size_t n) { return static_cast<py::ssize_t>(n); }
 

@@ -7,22 +7,12 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "evidence.hpp"
 #include "running.hpp"
 
 namespace feldspar::bindings {
 
 namespace {
-
-using Codes = Array<std::int32_t>;
-using Likelihoods = std::optional<Array<double>>;
-
-EvidenceView evidence_of(const MarkovNetwork& network, const Codes& codes,
-                         const Likelihoods& log_likelihoods) {
-  const std::size_t n_variables = network.schema().n_variables();
-  require(codes.ndim() == 2 && static_cast<std::size_t>(codes.shape(1)) == n_variables,
-          "codes must be a table of ", n_variables, " columns");
-  return {view(codes), view(log_likelihoods)};
-}
 
 // A number for each row, or for each row and value.
 template <class T>
@@ -100,9 +90,9 @@ void bind_marginals(py::module_& m) {
 
   m.def(
       "gibbs_marginals",
-      [](const MarkovNetwork& network, const Codes& codes, const Likelihoods& log_likelihoods,
+      [](const MarkovNetwork& network, const Codes& codes, const LogLikelihoods& log_likelihoods,
          const GibbsOptions& options, int n_threads, py::object progress) {
-        const EvidenceView evidence = evidence_of(network, codes, log_likelihoods);
+        const EvidenceView evidence = evidence_view(network, codes, log_likelihoods);
         return run_watched(n_threads, std::move(progress), [&](const Execution& execution) {
           return gibbs_marginals(network, evidence, options, execution);
         });
@@ -112,9 +102,9 @@ void bind_marginals(py::module_& m) {
 
   m.def(
       "mcsat_marginals",
-      [](const MarkovNetwork& network, const Codes& codes, const Likelihoods& log_likelihoods,
+      [](const MarkovNetwork& network, const Codes& codes, const LogLikelihoods& log_likelihoods,
          const McSatOptions& options, int n_threads, py::object progress) {
-        const EvidenceView evidence = evidence_of(network, codes, log_likelihoods);
+        const EvidenceView evidence = evidence_view(network, codes, log_likelihoods);
         return run_watched(n_threads, std::move(progress), [&](const Execution& execution) {
           return mcsat_marginals(network, evidence, options, execution);
         });
@@ -124,9 +114,9 @@ void bind_marginals(py::module_& m) {
 
   m.def(
       "sample",
-      [](const MarkovNetwork& network, const Codes& codes, const Likelihoods& log_likelihoods,
+      [](const MarkovNetwork& network, const Codes& codes, const LogLikelihoods& log_likelihoods,
          std::size_t n, const SampleOptions& options, int n_threads) {
-        const EvidenceView evidence = evidence_of(network, codes, log_likelihoods);
+        const EvidenceView evidence = evidence_view(network, codes, log_likelihoods);
         auto states = run_watched(n_threads, py::none(), [&](const Execution& execution) {
           return sample(network, evidence, n, options, execution);
         });
@@ -175,9 +165,9 @@ void bind_annealing(py::module_& m) {
 
   m.def(
       "annealed_log_partition",
-      [](const MarkovNetwork& network, const Codes& codes, const Likelihoods& log_likelihoods,
+      [](const MarkovNetwork& network, const Codes& codes, const LogLikelihoods& log_likelihoods,
          const AnnealingOptions& options, int n_threads) {
-        const EvidenceView evidence = evidence_of(network, codes, log_likelihoods);
+        const EvidenceView evidence = evidence_view(network, codes, log_likelihoods);
         return run_watched(n_threads, py::none(), [&](const Execution& execution) {
           return annealed_log_partition(network, evidence, options, execution);
         });

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <feldspar/infer/enumeration.hpp>
@@ -200,6 +201,46 @@ TEST_CASE("more starts of icm never do worse") {
     CHECK(result.rows[0].iterations >= n_starts);
     before = result.log_potentials[0];
   }
+}
+
+// Features X_v = 1, ..., each with its variables and weight.
+MarkovNetwork of_ones(std::size_t n,
+                      const std::vector<std::pair<std::vector<Variable>, double>>& terms) {
+  FeatureSetBuilder builder(binary_schema(n));
+  std::vector<double> weights;
+  for (const auto& [variables, weight] : terms) {
+    builder.add(variables, std::vector<Value>(variables.size(), 1));
+    weights.push_back(weight);
+  }
+  return {std::move(builder).finish(), weights};
+}
+
+TEST_CASE("climbing ends where rounding lets variables undo each other's gains") {
+  enum : Variable { P, Q, X, Y };
+  const MarkovNetwork network = of_ones(4, {{{P}, 3e17},
+                                            {{Q}, 3e17},
+                                            {{P, X}, 1e17},
+                                            {{X, Y}, 3},
+                                            {{Q, X}, -1e17},
+                                            {{P, X, Y}, -1},
+                                            {{X}, 0.5},
+                                            {{Y}, -1}});
+  const Codes nothing(4, kUnknown);
+  const MostProbable found = most_probable(network, {nothing, {}}, by(icm));
+  CHECK(found.states[P] == 1);
+  CHECK(found.states[Q] == 1);
+  CHECK(found.rows[0].iterations < 1000);
+}
+
+TEST_CASE("a state that all starts rate as impossible is a state") {
+  FeatureSetBuilder builder(binary_schema(2));
+  for (Variable v = 0; v < 2; ++v)
+    for (Value a = 0; a < 2; ++a) builder.add(std::vector<Variable>{v}, std::vector<Value>{a});
+  const MarkovNetwork network(std::move(builder).finish(), std::vector<double>(4, -1.5e308));
+  const Codes nothing(2, kUnknown);
+  const MostProbable found = most_probable(network, {nothing, {}}, by(icm));
+  CHECK(found.states[0] >= 0);
+  CHECK(std::isinf(found.log_potentials[0]));
 }
 
 TEST_CASE("automatic falls back to the better of two where the tree is too wide") {

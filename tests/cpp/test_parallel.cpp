@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <feldspar/base/parallel.hpp>
@@ -83,6 +86,35 @@ TEST_CASE("of several exceptions kept the one of the lowest task wins") {
   first.keep(9, error("nine"));
   CHECK(first.failed());
   CHECK_THROWS_WITH(first.rethrow(), "two");
+}
+
+TEST_CASE("of tasks that fail the lowest tells, whatever ends first") {
+  const auto fail = [](std::size_t i) {
+    if (i >= 3) throw std::runtime_error("task " + std::to_string(i));
+  };
+  for (int round = 0; round < 500; ++round)
+    CHECK_THROWS_WITH(parallel_for(8, on_threads(4), fail), "task 3");
+}
+
+TEST_CASE("a stop is seen while the caller waits for a helper") {
+  using Clock = std::chrono::steady_clock;
+  const auto caller = std::this_thread::get_id();
+  for (int round = 0; round < 20; ++round) {
+    ImpatientMonitor monitor(2);  // before the caller's task, and once more after it
+    const Execution execution{.n_threads = 2, .monitor = &monitor};
+    std::atomic<bool> is_helped{false}, is_seen{false};
+    const auto end = Clock::now() + std::chrono::seconds(5);
+    parallel_for(2, execution, [&](std::size_t) {
+      if (std::this_thread::get_id() != caller) {
+        is_helped = true;
+        while (!(is_seen = monitor.stopped()) && Clock::now() < end) std::this_thread::yield();
+      } else {
+        while (!is_helped && Clock::now() < end - std::chrono::milliseconds(4900))
+          std::this_thread::yield();
+      }
+    });
+    if (is_helped) CHECK(is_seen);
+  }
 }
 
 TEST_CASE("a stop skips the tasks not yet begun") {

@@ -138,10 +138,11 @@ def test_bad_evidence_is_refused_with_its_place(method: str) -> None:
     codes[2, 1] = 2
     with pytest.raises(ValueError, match="row 2, variable 1: code 2 is out of range"):
         marginals(method, network, codes)
-    with pytest.raises(ValueError, match="evidence must be a table of 4 columns"):
+    with pytest.raises(ValueError, match="codes must be a table of 4 columns"):
         marginals(method, network, codes[:, :3])
-    with pytest.raises(ValueError, match="got 8 log-likelihoods for 2 rows of 8 values"):
-        marginals(method, network, unknown(network, 2), log_likelihoods=np.zeros((1, 8)))
+    for shape in ((1, 8), (8, 2), (0, 8)):
+        with pytest.raises(ValueError, match="log_likelihoods must be a table of 8 columns, a row"):
+            marginals(method, network, unknown(network, 2), log_likelihoods=np.zeros(shape))
     bad = np.zeros((1, 8))
     bad[0, 3] = np.nan
     with pytest.raises(ValueError, match="row 0, value 3: log-likelihood nan"):

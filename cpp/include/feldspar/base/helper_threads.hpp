@@ -2,7 +2,7 @@
 //
 //   if (helpers.open(2, help)) {   // up to two others now call `help`, whenever they come
 //     ...                          // the caller does the same work meanwhile
-//     helpers.close();             // none may begin any more; waits for those that have
+//     helpers.close(poll);         // none may begin any more; waits for those that have
 //   }
 //
 // The caller never waits for a thread that has not begun: on a busy machine, where a helper may not
@@ -65,22 +65,33 @@ class HelperThreads {
     return true;
   }
 
-  // After an open() that returned true, on the same thread.
-  void close() {
+  // After an open() that returned true, on the same thread. While it waits, calls poll() now and
+  // then, which must not throw: it alone can tell helpers to hurry.
+  template <class Poll>
+  void close(Poll&& poll) {
     std::unique_lock lock(mutex_);
     seats_ = 0;
     if (n_inside_.load(std::memory_order_relaxed) > 0) {
       lock.unlock();
       spin_while([this] { return n_inside_.load(std::memory_order_acquire) > 0; });
       lock.lock();
-      left_.wait(lock, [this] { return n_inside_.load(std::memory_order_relaxed) == 0; });
+      const auto all_left = [this] { return n_inside_.load(std::memory_order_relaxed) == 0; };
+      while (!left_.wait_for(lock, kBetweenPolls, all_left)) {
+        lock.unlock();
+        poll();
+        lock.lock();
+      }
     }
     lock.unlock();
     in_use_.unlock();
   }
+  void close() {
+    close([] {});
+  }
 
  private:
   static constexpr std::chrono::microseconds kPatience{100};
+  static constexpr std::chrono::milliseconds kBetweenPolls{20};
   // A yield that takes longer has let somebody else run; 64 looks take about 2.
   static constexpr std::chrono::microseconds kOwnTurn{15};
 

@@ -90,7 +90,10 @@ void parallel_for(std::size_t n, const Execution& execution, Task&& task) {
   std::atomic<std::size_t> next{0};
   auto take_tasks = [&](bool caller) {
     detail::in_parallel_loop = true;
-    for (std::size_t i = next++; i < n && !first.failed(); i = next++) {
+    // Every task that was taken is run, so that of those that fail the lowest is among them.
+    while (!first.failed()) {
+      const std::size_t i = next++;
+      if (i >= n) break;
       try {
         const bool stop = caller ? execution.poll_stop()
                                  : execution.monitor != nullptr && execution.monitor->stopped();
@@ -107,7 +110,14 @@ void parallel_for(std::size_t n, const Execution& execution, Task&& task) {
   HelperThreads& helpers = helper_threads();
   const bool helped = helpers.open(threads - 1, {help, &take_tasks});
   take_tasks(true);
-  if (helped) helpers.close();
+  if (helped)
+    helpers.close([&]() noexcept {
+      try {
+        execution.poll_stop();
+      } catch (...) {
+        first.keep(n, std::current_exception());
+      }
+    });
   first.rethrow();
 }
 

@@ -274,8 +274,10 @@ class Annealing {
     for (std::size_t k = 1; k < betas_.size(); ++k) {
       weight += (betas_[k] - betas_[k - 1]) * chain.energy();
       if (k + 1 == betas_.size()) break;  // the last state is not looked at
-      if (stop_.is_up()) return kUnfinished;
-      for (int i = 0; i < options_.n_sweeps; ++i) chain.sweep(betas_[k]);
+      for (int i = 0; i < options_.n_sweeps; ++i) {
+        if (stop_.is_up()) return kUnfinished;
+        chain.sweep(betas_[k]);
+      }
     }
     return weight;
   }
@@ -289,8 +291,10 @@ class Annealing {
     for (std::size_t k = betas_.size() - 1; k >= 1; --k) {
       weight -= (betas_[k] - betas_[k - 1]) * chain.energy();
       if (k == 1) break;
-      if (stop_.is_up()) return kUnfinished;
-      for (int i = 0; i < options_.n_sweeps; ++i) chain.sweep_backwards(betas_[k - 1]);
+      for (int i = 0; i < options_.n_sweeps; ++i) {
+        if (stop_.is_up()) return kUnfinished;
+        chain.sweep_backwards(betas_[k - 1]);
+      }
     }
     return weight;
   }

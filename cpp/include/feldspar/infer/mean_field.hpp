@@ -188,7 +188,7 @@ class MeanFieldMarginals {
     for (std::int32_t start = 0; start < options_.n_starts; ++start) {
       MeanField field(graph, mean_field_start(graph, options_.seed, start));
       const RowDiagnostics diagnostics = run(field);
-      if (const double bound = field.bound(); bound > best) {
+      if (const double bound = field.bound(); start == 0 || bound > best) {
         best = bound;
         const std::size_t n = conditioner_.n_variables();
         conditioner_.expand(evidence_.codes.subspan(row.row * n, n), field.probabilities(),

@@ -129,15 +129,21 @@ class Climber {
     return sum;
   }
 
-  // Improves one variable after the other until none can be; returns the number of sweeps.
+  // Improves one variable after the other until none can be, or time is over; returns the number of
+  // sweeps. Where weights are so far apart that sums round others away, variables may undo each
+  // other's gains for ever: a sweep that gains nothing on the whole is the last.
   std::int32_t climb(const StopSign& stop) {
     std::int32_t sweeps = 0;
-    for (bool improved = true; improved; ++sweeps) {
+    for (double reached = log_potential();;) {
       stop.throw_if_interrupted();
-      improved = false;
+      bool improved = false;
       for (Variable v = 0; v < state_.size(); ++v) improved |= improve(v);
+      ++sweeps;
+      if (!improved || stop.out_of_time()) return sweeps;
+      const double now = log_potential();
+      if (!(now > reached)) return sweeps;
+      reached = now;
     }
-    return sweeps;
   }
 
  private:
@@ -307,7 +313,7 @@ class MostProbableSolver {
       Climber climber(graph, icm_start(graph, start));
       sweeps += climber.climb(stop_);
       if (const double log_potential = climber.log_potential();
-          log_potential > best.log_potential) {
+          start == 0 || log_potential > best.log_potential) {
         best.state = climber.state();
         best.log_potential = log_potential;
       }
