@@ -85,8 +85,7 @@ struct TreeGround {
   ExactWeights weights;
   DigitRows digits;
   SplitRows rows;
-  std::optional<PairCounts>
-      pairs;  // none if they are too many, or weights rounded: sums would not be exact
+  std::optional<PairCounts> pairs;   // none if too many; or if weights were rounded: not exact
   std::map<Value, SplitGain> gains;  // by number of values of the target
   std::uint64_t least_units = 0;     // in a leaf
 };

@@ -2,8 +2,8 @@
 // path of them; or the same with the likelihood for the pseudo-likelihood (fit_likelihood.hpp).
 //
 // OWL-QN with an L1 term; without, Newton's method where products with the Hessian are cheap, and
-// L-BFGS elsewhere. A path shares the index and is solved from the strongest
-// penalty to the weakest, each from the solution before; results come in the order asked for.
+// L-BFGS elsewhere. A path shares the index and is solved from the strongest penalty to the weakest,
+// each from the solution before; results come in the order asked for.
 //
 // Stopping: the gradient by the preconditioned coordinates (penalized.hpp) estimates how far the
 // objective is from its optimum, and with a Gaussian prior there is a bound on that distance as
