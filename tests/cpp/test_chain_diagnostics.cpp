@@ -166,6 +166,12 @@ TEST_CASE("moments of few draws are finite; that chains have met takes four to t
     }
 }
 
+TEST_CASE("one draw of each chain: the standard error of a mean of independent draws") {
+  const std::vector<double> draws{1, 4, 2, 9, 4};
+  const SeriesSummary summary = summarize(draws, draws.size());
+  CHECK(summary.standard_error == doctest::Approx(std::sqrt(38.0 / 4 / 5)).epsilon(1e-14));
+}
+
 TEST_CASE("a batch cut short counts in the mean") {
   SeriesMoments moments(1, 2, 100);
   {
