@@ -131,7 +131,7 @@ def test_bad_evidence(name: str) -> None:
         marginals(core, codes([0, 0, 0], [0, 3, 0]), None, options, 1, None)
     with pytest.raises(ValueError, match="codes must be a table of 3 columns"):
         marginals(core, codes([0, 0]), None, options, 1, None)
-    with pytest.raises(ValueError, match="7 log-likelihoods for 4 rows of 7 values"):
+    with pytest.raises(ValueError, match="log_likelihoods must be a table of 7 columns, a row"):
         marginals(core, ROWS, np.zeros(7), options, 1, None)
     with pytest.raises(TypeError):
         marginals(core, ROWS.astype(np.int64), None, options, 1, None)
