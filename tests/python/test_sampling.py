@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import threading
@@ -135,6 +136,13 @@ def test_bad_evidence(name: str) -> None:
         marginals(core, ROWS, np.zeros(7), options, 1, None)
     with pytest.raises(TypeError):
         marginals(core, ROWS.astype(np.int64), None, options, 1, None)
+
+
+def test_defaults_of_samples_are_those_of_the_core() -> None:
+    shown = inspect.signature(fs.MarkovNetwork.sample).parameters
+    options = _core.SampleOptions()
+    for name in ("burn_in", "thinning", "n_chains"):
+        assert shown[name].default == getattr(options, name)
 
 
 def test_time_limit_leaves_what_is_there() -> None:

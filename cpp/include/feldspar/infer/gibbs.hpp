@@ -300,7 +300,7 @@ inline SampledMarginals gibbs_marginals(const MarkovNetwork& network, const Evid
 struct SampleOptions {
   int n_chains = 10;  // no more than states are asked for
   int burn_in = 100;  // sweeps of a chain before its first state
-  int thinning = 10;  // sweeps from one state to the next
+  int thinning = 1;   // sweeps from one state to the next
   std::uint64_t seed = 0;
   int max_table_bits = 10;  // as in GibbsOptions
 
