@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import QUICK, RAIN, run
 from hypothesis import settings
 
+from command_line import QUICK, RAIN, run
 from feldspar import datasets
 from feldspar.datasets import DataSplit
 
