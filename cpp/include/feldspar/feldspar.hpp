@@ -48,6 +48,7 @@
 #include <feldspar/model/flat_dependency_network.hpp>
 #include <feldspar/model/markov_network.hpp>
 #include <feldspar/model/product_distribution.hpp>
+#include <feldspar/model/tree_paths.hpp>
 
 #include <feldspar/optim/l1_quadratic.hpp>
 #include <feldspar/optim/lbfgs.hpp>
