@@ -232,6 +232,27 @@ TEST_CASE("climbing ends where rounding lets variables undo each other's gains")
   CHECK(found.rows[0].iterations < 1000);
 }
 
+TEST_CASE("climbing goes on where gains do not show beside a large weight") {
+  enum : Variable { A, B, C, P };
+  const MarkovNetwork network =
+      of_ones(4, {{{P}, 1e17}, {{A}, -1}, {{B}, -1}, {{C}, 1}, {{A, B}, 3}, {{B, C}, 2}});
+  const Codes nothing(4, kUnknown);
+  const MostProbable found = most_probable(network, {nothing, {}}, by(icm));
+  CHECK(found.states == Codes{1, 1, 1, 1});
+}
+
+TEST_CASE("a climb that time cuts short has not converged") {
+  const MarkovNetwork network =
+      of_ones(3, {{{0}, -1}, {{1}, -1}, {{2}, 1}, {{0, 1}, 3}, {{1, 2}, 2}});
+  const Literals literals(network.features());
+  const ConjunctionGraph graph(network.features(), literals, network.weights());
+  Climber climber(graph, {0, 0, 1});
+  CHECK(climber.climb(StopSign(Execution{}, 1e-9)).status == RowStatus::time_limit);
+  CHECK(climber.state() == std::vector<Value>{0, 1, 1});
+  CHECK(climber.climb(StopSign(Execution{})).status == RowStatus::converged);
+  CHECK(climber.state() == std::vector<Value>{1, 1, 1});
+}
+
 TEST_CASE("a state that all starts rate as impossible is a state") {
   FeatureSetBuilder builder(binary_schema(2));
   for (Variable v = 0; v < 2; ++v)

@@ -314,10 +314,12 @@ inline SeriesSummary SeriesMoments::summarize(std::size_t series) const {
   const auto others = static_cast<double>(n_chains_) - 1;
   const double by_chains = others > 0 ? between / others / (others + 1) : 0.0;
   const bool apart = others > 0 && by_chains > short_batches * (1 + 4 * std::sqrt(2 / others));
-  // Single draws, a chain each, are independent; there are no batches to tell by.
-  const double error = length_ == 1 ? variance / total
-                       : apart      ? std::max(by_chains, by_batches)
-                                    : by_batches;
+  // Single draws, a chain each, are independent; there are no batches to tell by. One alone tells
+  // nothing of its error.
+  const double error = total == 1     ? std::numeric_limits<double>::infinity()
+                       : length_ == 1 ? variance / total
+                       : apart        ? std::max(by_chains, by_batches)
+                                      : by_batches;
   summary.standard_error = std::sqrt(error);
   const bool constant = variance <= kNegligibleVariance;
   constexpr std::size_t kLeastDraws = 4;  // of a chain that is cut in half

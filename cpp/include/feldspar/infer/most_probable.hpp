@@ -129,20 +129,27 @@ class Climber {
     return sum;
   }
 
-  // Improves one variable after the other until none can be, or time is over; returns the number of
-  // sweeps. Where weights are so far apart that sums round others away, variables may undo each
-  // other's gains for ever: a sweep that gains nothing on the whole is the last.
-  std::int32_t climb(const StopSign& stop) {
-    std::int32_t sweeps = 0;
-    for (double reached = log_potential();;) {
+  struct Climb {
+    std::int32_t sweeps;
+    RowStatus status;  // converged or time_limit
+  };
+
+  // Improves one variable after the other until none can be, or time is over. Where weights are so far
+  // apart that sums round others away, variables may undo each other's gains for ever, and a gain may
+  // not show in the sum: a number of sweeps that gain nothing on the whole are the last.
+  Climb climb(const StopSign& stop) {
+    constexpr int kIdleSweeps = 20;
+    double reached = log_potential();
+    int idle = 0;
+    for (std::int32_t sweeps = 1;; ++sweeps) {
       stop.throw_if_interrupted();
       bool improved = false;
       for (Variable v = 0; v < state_.size(); ++v) improved |= improve(v);
-      ++sweeps;
-      if (!improved || stop.out_of_time()) return sweeps;
       const double now = log_potential();
-      if (!(now > reached)) return sweeps;
-      reached = now;
+      idle = now > reached ? 0 : idle + 1;
+      reached = std::max(reached, now);
+      if (!improved || idle == kIdleSweeps) return {sweeps, RowStatus::converged};
+      if (stop.out_of_time()) return {sweeps, RowStatus::time_limit};
     }
   }
 
@@ -294,7 +301,8 @@ class MostProbableSolver {
     Propagation<MaxOfLogs> propagation(factors, options_.propagation());
     result.diagnostics = propagation.run(stop_);
     Climber climber(graph, best_values(propagation.totals(), graph.offsets()));
-    climber.climb(stop_);
+    if (climber.climb(stop_).status == RowStatus::time_limit)
+      result.diagnostics.status = RowStatus::time_limit;
     result.state = climber.state();
     result.log_potential = climber.log_potential();
     return result;
@@ -306,12 +314,12 @@ class MostProbableSolver {
     std::int32_t sweeps = 0;
     RowStatus status = RowStatus::converged;
     for (std::int32_t start = 0; start < options_.n_starts; ++start) {
-      if (start > 0 && stop_.out_of_time()) {
-        status = RowStatus::time_limit;
-        break;
-      }
+      if (start > 0 && stop_.out_of_time()) status = RowStatus::time_limit;
+      if (status != RowStatus::converged) break;
       Climber climber(graph, icm_start(graph, start));
-      sweeps += climber.climb(stop_);
+      const Climber::Climb climb = climber.climb(stop_);
+      sweeps += climb.sweeps;
+      status = climb.status;
       if (const double log_potential = climber.log_potential();
           start == 0 || log_potential > best.log_potential) {
         best.state = climber.state();

@@ -180,11 +180,12 @@ SampledMarginals MarginalSampler<RunChains>::sample() {
       std::ranges::all_of(result_.is_done, [](std::uint8_t done) { return done != 0; });
   // Samples of a row that is not finished are an answer too, as after a time limit.
   const bool any = std::ranges::any_of(result_.n_samples, [](std::int64_t n) { return n > 0; });
-  const bool interrupted = !all && stop_.interrupted();
+  // Even where all rows are done: who asked for a stop must not be left to wonder.
+  const bool interrupted = stop_.interrupted();
   if (interrupted && !any) throw Interrupted();
-  result_.status = all           ? SamplingStatus::finished
-                   : interrupted ? SamplingStatus::interrupted
-                                 : SamplingStatus::time_limit;
+  result_.status = interrupted ? SamplingStatus::interrupted
+                   : all       ? SamplingStatus::finished
+                               : SamplingStatus::time_limit;
   result_.seconds = stop_.seconds();
   return std::move(result_);
 }
