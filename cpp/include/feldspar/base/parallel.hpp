@@ -112,11 +112,15 @@ void parallel_for(std::size_t n, const Execution& execution, Task&& task) {
   take_tasks(true);
   if (helped)
     helpers.close([&]() noexcept {
+      // A signal's handler may call into the library. What it asks for runs on this thread alone:
+      // one thread must not open the helpers twice.
+      detail::in_parallel_loop = true;
       try {
         execution.poll_stop();
       } catch (...) {
         first.keep(n, std::current_exception());
       }
+      detail::in_parallel_loop = false;
     });
   first.rethrow();
 }

@@ -77,6 +77,10 @@ class GraftingRun {
   End work_at(const Penalty& penalty, double tolerance);
   End fit(const Penalty& penalty, double tolerance);
   void look_at_inactive();
+  void forget_chances() {
+    looked_at_.clear();
+    chances_.clear();
+  }
   double gradient(std::size_t place) const {
     return counts_[looked_at_[place]] - data_.total_weight() * chances_[place];
   }
@@ -123,7 +127,7 @@ class GraftingRun {
   std::vector<double> information_;   // of the pool, for Introduction::simple
   std::vector<FeatureId> inactive_;   // of the pool, ascending
   std::vector<FeatureId> looked_at_;  // the inactive, then with L1 the active ones of weight 0
-  std::vector<double> chances_;       // of these; empty before they are looked at
+  std::vector<double> chances_;       // of these; both are empty before they are looked at
   std::vector<FeatureId> active_;     // of the pool, in the order of their introduction
   std::optional<InferredLikelihood> likelihood_;
   Eigen::VectorXd weights_;  // of the single values, then of the active features
@@ -241,7 +245,7 @@ inline GraftingRun::End GraftingRun::fit(const Penalty& penalty, double toleranc
   try {
     WeightFit fit =
         fit_likelihood(*likelihood_, penalty, weights_, options, execution_, l1_factors());
-    chances_.clear();
+    forget_chances();
     std::ranges::copy(fit.weights, weights_.data());
     fit_ = std::move(fit);
   } catch (const NumericalFailure&) {
@@ -322,7 +326,7 @@ inline void GraftingRun::introduce(const std::vector<FeatureId>& chosen) {
   std::vector<FeatureId> gone = chosen;
   std::ranges::sort(gone);
   std::erase_if(inactive_, [&](FeatureId j) { return std::ranges::binary_search(gone, j); });
-  chances_.clear();
+  forget_chances();
   weights_.conservativeResizeLike(
       Eigen::VectorXd::Zero(static_cast<Eigen::Index>(singles_.size() + active_.size())));
 }

@@ -78,7 +78,7 @@ class TopDownSearch {
     return a.score != b.score ? a.score > b.score : a.candidate < b.candidate;
   }
 
-  FeatureSet candidates(const StopSign& stop, const Execution& execution) const;
+  FeatureSet candidates(const StopSign& stop) const;
   std::vector<Scored> best_candidates(const FeatureSet& pool, const StopSign& stop,
                                       const Execution& execution);
   bool add(const FeatureSet& pool, std::span<const Scored> best);
@@ -114,7 +114,7 @@ inline SearchStatus TopDownSearch::advance(double max_seconds, const Execution& 
       learned_ = true;
       return SearchStatus::advanced;
     }
-    const FeatureSet pool = candidates(stop, execution);
+    const FeatureSet pool = candidates(stop);
     const std::vector<Scored> best = best_candidates(pool, stop, execution);
     if (stop.out_of_time()) return SearchStatus::time_limit;
     if (!add(pool, best)) return SearchStatus::finished;
@@ -127,8 +127,7 @@ inline SearchStatus TopDownSearch::advance(double max_seconds, const Execution& 
 }
 
 // The network's features, and after them the candidates; not all of these where time runs out.
-inline FeatureSet TopDownSearch::candidates(const StopSign& stop,
-                                            const Execution& execution) const {
+inline FeatureSet TopDownSearch::candidates(const StopSign& stop) const {
   FeatureSetBuilder builder(data_.schema());
   for (FeatureId j = 0; j < features_.size(); ++j) builder.add(features_, j);
   std::vector<Test> zeros, both;  // all value sets are single values: their numbers stay the same
@@ -142,7 +141,7 @@ inline FeatureSet TopDownSearch::candidates(const StopSign& stop,
     if (!twice) builder.add_canonical(both);
   };
   for (FeatureId j = 0; j < features_.size() && !stop.out_of_time(); ++j) {
-    execution.poll_or_throw();
+    stop.throw_if_interrupted();
     for (FeatureId k = 0; k < j; ++k) conjoin(features_[j], features_[k]);
     for (const Test& zero : zeros) conjoin(features_[j], {&zero, 1});
   }
