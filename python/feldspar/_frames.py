@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar._arrays import MISSING, Codes, Weights, check_weights
-from feldspar.schema import Label, Labels, Schema, listing, plain_label
+from feldspar.schema import Label, Labels, Schema, known_label, listing, plain_label
 
 if TYPE_CHECKING:
     from feldspar.table import Table
@@ -156,10 +157,7 @@ def encode_as(name: str, column: Column, lookup: dict[Label, int]) -> Codes:
         numbers = numbers_of(name, column)  # labels may be fractions, where categories were
         assert numbers is not None
         return _look_up(name, [None if np.isnan(x) else x for x in numbers.tolist()], lookup)
-    values = _values(name, column)
-    if not (isinstance(kind, nw.String | nw.Boolean) or kind.is_numeric()):  # may hold intervals
-        values = [plain_label(value) for value in values]
-    return _look_up(name, values, lookup)
+    return _look_up(name, _values(name, column, dates=all(map(_is_date, lookup))), lookup)
 
 
 def numbers_of(name: str, column: Column) -> npt.NDArray[np.float64] | None:
@@ -194,6 +192,14 @@ def _values_and_labels(
     return values, _sorted_labels(name, values)
 
 
+def _is_date(label: Label) -> bool:
+    try:
+        datetime.datetime.fromisoformat(str(label))
+    except ValueError:
+        return False
+    return isinstance(label, str)
+
+
 def _has_categories(column: Column) -> bool:
     """Tell whether a categorical column has a list of categories.
 
@@ -203,12 +209,21 @@ def _has_categories(column: Column) -> bool:
     return not column.implementation.is_polars()
 
 
-def _values(name: str, column: Column) -> Sequence[Label | None]:
-    """Return a column as plain Python values, ``None`` where missing."""
+def _values(name: str, column: Column, *, dates: bool = False) -> Sequence[Label | None]:
+    """Return a column as plain Python values, ``None`` where missing.
+
+    Parameters
+    ----------
+    name : str
+    column : narwhals.Series
+    dates : bool
+        Whether dates will do: there are labels to know them by.
+    """
     dtype = column.dtype
     if dtype.is_float() or dtype.is_decimal():
         return _integral_values(name, column)
     known = isinstance(dtype, nw.Categorical | nw.Enum | nw.Boolean | nw.String | nw.Object)
+    known = known or (dates and isinstance(dtype, nw.Date | nw.Datetime))
     if not (known or dtype.is_integer() or isinstance(dtype, nw.Unknown)):
         raise TypeError(
             f"column {name!r} has type {dtype}; expected categories, truth values, integers or text"
@@ -256,11 +271,13 @@ def _look_up(
 ) -> Codes:
     unseen = -2
     table: dict[Label | None, int] = {None: MISSING, **lookup}
-    codes = np.fromiter((table.get(v, unseen) for v in values), np.int32, count=len(values))
+    for value in set(values) - table.keys():  # dates and intervals are known by their texts
+        table[value] = lookup.get(known_label(value, lookup), unseen)
+    codes = np.fromiter((table[v] for v in values), np.int32, count=len(values))
     if (codes == unseen).any():
         row = int(np.argmax(codes == unseen))
         raise ValueError(
-            f"row {row}, column {name!r}: unseen value {values[row]!r}, "
+            f"row {row}, column {name!r}: unseen value {plain_label(values[row])!r}, "
             f"expected {listing(list(lookup))}"
         )
     return codes
@@ -317,10 +334,15 @@ def fill_frame(X: object, holes: npt.NDArray[np.bool_], filled: Table) -> Any:
 
 
 def _own_labels(column: Column, labels: Labels) -> Labels:
-    """Return labels as a column has them: where it holds intervals, those of the same text."""
-    if not isinstance(column.dtype, nw.Categorical | nw.Enum) or not _has_categories(column):
+    """Return labels as a column has them: where it holds dates or intervals, those of the text."""
+    dtype = column.dtype
+    if isinstance(dtype, nw.Date | nw.Datetime):
+        moments = [datetime.datetime.fromisoformat(str(label)) for label in labels]
+        return tuple(m.date() if isinstance(dtype, nw.Date) else m for m in moments)
+    if not isinstance(dtype, nw.Categorical | nw.Enum) or not _has_categories(column):
         return labels  # nothing that could be an interval
-    own = {plain_label(category): category for category in column.cat.get_categories().to_list()}
+    categories = column.cat.get_categories().to_list()
+    own = {known_label(category, labels): category for category in categories}
     return tuple(own.get(label, label) for label in labels)
 
 

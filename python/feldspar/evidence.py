@@ -189,8 +189,10 @@ def _row_codes(schema: Schema, row: list[Any]) -> npt.NDArray[np.int32]:
 
 
 def _is_missing(value: object) -> bool:
-    if value is None or type(value).__name__ == "NAType":  # that of pandas
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # those of pandas
         return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard
@@ -18,6 +18,7 @@ MAX_CARDINALITY = 65535
 _LISTED = 10
 # Those of pandas (Timestamp, Timedelta) are among them.
 _TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+_MIDNIGHT = " 00:00:00"
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -108,7 +109,7 @@ class Schema:
         """
         position = self.index(variable)
         lookup = self.codes_of_labels[position]
-        known = plain_label(value)
+        known = known_label(value, lookup)
         if known in lookup:
             return lookup[known]
         if _is_integer(value) and not any(_is_integer(label) for label in lookup):
@@ -117,7 +118,7 @@ class Schema:
                 return code
         expected = listing(self.labels[position])
         raise ValueError(
-            f"variable {self.names[position]!r} has no value {value!r}: expected {expected}"
+            f"variable {self.names[position]!r} has no value {known!r}: expected {expected}"
         )
 
     def label_of_text(self, variable: str | int, text: str) -> Label:
@@ -132,7 +133,8 @@ class Schema:
         labels = self.labels[self.index(variable)]
         if text in labels:  # as it is, blanks included
             return text
-        return next((label for label in labels if text in spellings(label)), text)
+        spelled = (label for label in labels if text in spellings(label))
+        return next(spelled, known_label(text, labels))
 
     def label(self, variable: str | int, code: int) -> Label:
         """Return the label of a variable's code."""
@@ -215,15 +217,50 @@ def spellings(label: Label) -> tuple[str, ...]:
 def plain_label(label: Label) -> Label:
     """Return a label as schemas keep it: dates and intervals as text, which files can hold.
 
+    A date and its midnight are one text, whatever type holds them.
+
     Examples
     --------
     >>> import pandas as pd
     >>> plain_label(pd.Interval(0, 1)), plain_label(pd.Period("2020-01")), plain_label("low")
     ('(0, 1]', '2020-01', 'low')
+    >>> plain_label(pd.Timestamp("2020-07-01")), plain_label(np.datetime64("2020-07-01T12"))
+    ('2020-07-01', '2020-07-01 12:00:00')
     """
+    if isinstance(label, np.datetime64):
+        label = _python_date(label)
     # Those of pandas go by their names: pandas is imported only where it is used.
     is_text = isinstance(label, _TIMES) or type(label).__name__ in ("Interval", "Period")
-    return str(label) if is_text else label
+    return str(label).removesuffix(_MIDNIGHT) if is_text else label
+
+
+def known_label(value: Label, labels: Container[Label]) -> Label:
+    """Return the one of some labels that a value stands for; if there is none, the value as one.
+
+    Examples
+    --------
+    >>> known_label("2020-07-01 00:00:00", ["2020-07-01"]), known_label("low", ["high"])
+    ('2020-07-01', 'low')
+    """
+    label = plain_label(value)
+    if not isinstance(label, str) or label in labels:
+        return label
+    date = other_spelling(label)
+    return date if date in labels else label
+
+
+def other_spelling(text: str) -> str:
+    """Return a date with its midnight, and a midnight as the date alone.
+
+    pandas writes one or the other, depending on the rest of the column.
+
+    Examples
+    --------
+    >>> other_spelling("2020-07-01"), other_spelling("2020-07-01 00:00:00")
+    ('2020-07-01 00:00:00', '2020-07-01')
+    """
+    date = text.removesuffix(_MIDNIGHT)
+    return text + _MIDNIGHT if date == text else date
 
 
 def listing(items: Sequence[object]) -> str:
@@ -239,6 +276,13 @@ def listing(items: Sequence[object]) -> str:
     if len(items) > _LISTED:
         return f"{', '.join(map(str, items[: _LISTED - 1]))}, ..., {items[-1]}"
     return ", ".join(map(str, items))
+
+
+def _python_date(moment: np.datetime64) -> Label:
+    """Return what Python has for a moment; itself where that is nothing: months, nanoseconds."""
+    exact = moment.astype("datetime64[us]")
+    is_longer = np.datetime_data(moment.dtype)[0] in ("Y", "M")
+    return moment if is_longer or exact != moment else exact.item()
 
 
 def _is_integer(value: object) -> TypeGuard[int]:

@@ -20,7 +20,7 @@ from feldspar._arrays import (
     integer_codes,
 )
 from feldspar._random import RandomState, generator
-from feldspar.schema import Label, Schema, listing
+from feldspar.schema import Label, Schema, known_label, listing
 
 if TYPE_CHECKING:
     from feldspar._frames import Backend
@@ -392,11 +392,12 @@ class Table:
         lookup = schema.codes_of_labels[schema.index(name)]
         unseen = -2
         # One entry more: -1 (missing) finds the last one.
-        translation = [lookup.get(label, unseen) for label in self.schema.labels[position]]
+        own = self.schema.labels[position]
+        translation = [lookup.get(known_label(label, lookup), unseen) for label in own]
         codes: Codes = np.array([*translation, MISSING], dtype=np.int32)[self.codes[:, position]]
         if (codes == unseen).any():
             row = int(np.argmax(codes == unseen))
-            label = self.schema.labels[position][self.codes[row, position]]
+            label = own[self.codes[row, position]]
             raise ValueError(
                 f"row {row}, column {name!r}: unseen value {label!r}, "
                 f"expected {listing(list(lookup))}"

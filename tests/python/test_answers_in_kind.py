@@ -195,6 +195,37 @@ def test_dates_can_be_learned_saved_and_asked_about(tmp_path: Path) -> None:
     filled = again.impute(gaps)
     pd.testing.assert_frame_equal(filled, frame)
 
+    # Columns of dates will do where the labels are known, and so will files.
+    dates = frame.astype({"day": "datetime64[ns]"})
+    for known in (dates, dates.astype({"day": object}), pl.from_pandas(dates)):
+        assert again.score(known) == network.score(frame)
+    dates["day"] = dates["day"].mask(gaps["day"].isna())
+    np.testing.assert_array_equal(
+        again.marginals(dates[["day"]].iloc[0])["cold"], again.marginals({})["cold"]
+    )
+    filled = again.impute(dates)
+    assert filled["day"].dtype == dates["day"].dtype
+    pd.testing.assert_frame_equal(filled, frame.astype({"day": "datetime64[ns]"}))
+    days_only = pl.from_pandas(dates).with_columns(pl.col("day").cast(pl.Date))
+    assert again.impute(days_only)["day"].to_list() == [day.date() for day in filled["day"]]
+    for written in ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S"):
+        frame.assign(day=days.strftime(written)[winter.astype(int)]).to_csv(
+            tmp_path / "days.csv", index=False
+        )
+        table = fs.read_table(tmp_path / "days.csv", schema=again.schema)
+        assert again.score(table) == network.score(frame)
+        table = fs.read_table(tmp_path / "days.csv")  # of its own labels
+        assert again.score(table) == network.score(frame)
+
+
+def test_dates_that_are_no_labels() -> None:
+    network = fs.Independent().fit(pd.DataFrame({"size": ["big", "small", "big"]})).network_
+    days = pd.DataFrame({"size": pd.to_datetime(["2020-01-01", None])})
+    with pytest.raises(TypeError, match="column 'size' has type Datetime"):
+        network.impute(days)
+    with pytest.raises(ValueError, match="row 0, column 'size': unseen value '2020-01-01'"):
+        network.score(days.astype(object))
+
 
 def test_intervals_of_pandas_can_be_learned_saved_and_asked_about(tmp_path: Path) -> None:
     random = np.random.default_rng(0)

@@ -158,7 +158,15 @@ def test_labels_that_json_cannot_hold():
     [
         (
             pd.to_datetime(["2020-01-01", "2021-05-01"]),
-            ["2020-01-01 00:00:00", "2021-05-01 00:00:00"],
+            ["2020-01-01", "2021-05-01"],
+        ),
+        (
+            pd.to_datetime(["2020-01-01", "2020-01-01 12:30"], format="ISO8601"),
+            ["2020-01-01", "2020-01-01 12:30:00"],
+        ),
+        (
+            np.array(["2020-01-01", "2020-01-01T12:30"], dtype="datetime64[ns]"),
+            ["2020-01-01", "2020-01-01 12:30:00"],
         ),
         (pd.to_timedelta([1, 36], unit="h"), ["0 days 01:00:00", "1 days 12:00:00"]),
         (pd.period_range("2020-01", periods=2, freq="M"), ["2020-01", "2020-02"]),
@@ -173,6 +181,22 @@ def test_dates_and_times_are_kept_as_text(given, texts):
     assert schema.labels == (tuple(texts),)
     assert schema.code("when", given[1]) == schema.code("when", texts[1]) == 1
     assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+
+
+@pytest.mark.parametrize("label", ["2020-01-01", "2020-01-01 00:00:00"])
+def test_a_date_is_known_by_all_that_holds_it(label):
+    schema = Schema([2], names=["when"], labels=[[label, "2020-05-01"]])
+    day = datetime.date(2020, 1, 1)
+    moments = [day, datetime.datetime(2020, 1, 1), pd.Timestamp(day), np.datetime64(day)]
+    for moment in [*moments, "2020-01-01", "2020-01-01 00:00:00"]:
+        assert schema.code("when", moment) == 0
+    with pytest.raises(ValueError, match="2020-01-02"):
+        schema.code("when", day + datetime.timedelta(days=1))
+
+
+def test_a_date_and_its_midnight_are_one_label():
+    with pytest.raises(ValueError, match="2020-01-01"):
+        Schema([2], labels=[[datetime.date(2020, 1, 1), pd.Timestamp("2020-01-01")]])
 
 
 def test_from_dict_names_wrong_keys():
