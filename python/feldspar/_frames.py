@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import narwhals
@@ -193,11 +193,13 @@ def _values_and_labels(
 
 
 def _is_date(label: Label) -> bool:
+    """Tell whether a label is a date or a moment as schemas keep them."""
+    text = str(label)
     try:
-        datetime.datetime.fromisoformat(str(label))
+        datetime.datetime.fromisoformat(text)
     except ValueError:
         return False
-    return isinstance(label, str)
+    return isinstance(label, str) and text[4] == "-" and text[10:11] in ("", " ")
 
 
 def _has_categories(column: Column) -> bool:
@@ -325,7 +327,7 @@ def fill_frame(X: object, holes: npt.NDArray[np.bool_], filled: Table) -> Any:
         v = filled.schema.index(name)
         if not holes[:, v].any():
             continue
-        labels = _own_labels(column, filled.schema.labels[v])
+        labels = _own_labels(name, column, filled.schema.labels[v])
         values = column.to_list()
         for row in np.flatnonzero(holes[:, v]).tolist():
             values[row] = labels[filled.codes[row, v]]
@@ -333,17 +335,37 @@ def fill_frame(X: object, holes: npt.NDArray[np.bool_], filled: Table) -> Any:
     return native
 
 
-def _own_labels(column: Column, labels: Labels) -> Labels:
+def _own_labels(name: str, column: Column, labels: Labels) -> Labels:
     """Return labels as a column has them: where it holds dates or intervals, those of the text."""
     dtype = column.dtype
     if isinstance(dtype, nw.Date | nw.Datetime):
-        moments = [datetime.datetime.fromisoformat(str(label)) for label in labels]
-        return tuple(m.date() if isinstance(dtype, nw.Date) else m for m in moments)
-    if not isinstance(dtype, nw.Categorical | nw.Enum) or not _has_categories(column):
-        return labels  # nothing that could be an interval
-    categories = column.cat.get_categories().to_list()
-    own = {known_label(category, labels): category for category in categories}
+        return tuple(_moment(name, dtype, label) for label in labels)
+    if isinstance(dtype, nw.Object):
+        known: Sequence[Any] = [value for value in column.to_list() if isinstance(value, Hashable)]
+    elif isinstance(dtype, nw.Categorical | nw.Enum) and _has_categories(column):
+        known = column.cat.get_categories().to_list()
+    else:
+        return labels  # nothing that could be a date or an interval
+    lookup = set(labels)
+    own = {known_label(value, lookup): value for value in known}
     return tuple(own.get(label, label) for label in labels)
+
+
+def _moment(name: str, dtype: nw.Date | nw.Datetime, label: Label) -> datetime.date:
+    """Return the date or the moment that a label tells, as a column of the type can hold it."""
+    moment = datetime.datetime.fromisoformat(str(label))
+    own: datetime.date = moment.date()
+    zone = None
+    if isinstance(dtype, nw.Datetime):
+        step = {"s": 1_000_000, "ms": 1000}.get(dtype.time_unit, 1)
+        own = moment.replace(microsecond=moment.microsecond // step * step)
+        zone = dtype.time_zone
+    if (moment.tzinfo is None) != (zone is None) or known_label(own, {label}) != label:
+        raise ValueError(
+            f"column {name!r} has type {dtype}, which cannot hold {label!r}; "
+            "expected a finer type, or text"
+        )
+    return own
 
 
 def _with_column(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feldspar._frames import series_as_evidence
-from feldspar.schema import Label, Schema, listing
+from feldspar.schema import Label, Schema, listing, plain_label
 from feldspar.table import Table
 
 # A value that is known, or how likely an observation is under each of the values.
@@ -181,8 +181,8 @@ def _row_codes(schema: Schema, row: list[Any]) -> npt.NDArray[np.int32]:
     for v, value in enumerate(row):
         if _is_missing(value):
             codes.append(UNKNOWN)
-        elif isinstance(value, str):
-            codes.append(schema.code(v, value))
+        elif isinstance(label := plain_label(value), str):
+            codes.append(schema.code(v, label))
         else:
             codes.append(value)
     return Table.from_array([codes], schema=schema).codes.astype(np.int32)

@@ -279,10 +279,12 @@ def listing(items: Sequence[object]) -> str:
 
 
 def _python_date(moment: np.datetime64) -> Label:
-    """Return what Python has for a moment; itself where that is nothing: months, nanoseconds."""
+    """Return what Python has for a moment; text for nanoseconds, itself for months and years."""
     exact = moment.astype("datetime64[us]")
     is_longer = np.datetime_data(moment.dtype)[0] in ("Y", "M")
-    return moment if is_longer or exact != moment else exact.item()
+    if is_longer:
+        return moment
+    return str(moment).replace("T", " ") if exact != moment else exact.item()
 
 
 def _is_integer(value: object) -> TypeGuard[int]:

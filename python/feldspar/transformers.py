@@ -220,7 +220,7 @@ class Binarizer(_CuttingTransformer):
 
     A value is 1 if it is at least the threshold. Columns of numbers are cut, except, where the
     threshold is found from the data, those that hold only 0 and 1; columns of truth values,
-    text and categories are left as they are.
+    text and categories are left as they are. In arrays of integers -1 is a missing entry.
 
     Parameters
     ----------

@@ -218,6 +218,51 @@ def test_dates_can_be_learned_saved_and_asked_about(tmp_path: Path) -> None:
         assert again.score(table) == network.score(frame)
 
 
+@pytest.mark.parametrize(
+    ("label", "gap", "fits"),
+    [
+        ("2020-07-01 12:00:00", pl.Series([None], dtype=pl.Datetime("ms")), True),
+        ("2020-07-01 12:00:00", pl.Series([None], dtype=pl.Date), False),
+        ("2020-07-01 12:00:00.500000", pl.Series([None], dtype=pl.Datetime("ms")), True),
+        ("2020-07-01 12:00:00.000500", pl.Series([None], dtype=pl.Datetime("ms")), False),
+        ("2020-07-01 12:00:00.500000", pd.Series([pd.NaT], dtype="datetime64[s]"), False),
+        ("2020-07-01 12:00:00.000000001", pd.Series([pd.NaT], dtype="datetime64[ns]"), False),
+        ("2020-07-01 12:00:00", pd.Series([pd.NaT], dtype="datetime64[ns, UTC]"), False),
+        ("2020-07-01 12:00:00+00:00", pd.Series([pd.NaT], dtype="datetime64[ns]"), False),
+        ("2020-07-01 12:00:00+00:00", pd.Series([pd.NaT], dtype="datetime64[ns, UTC]"), True),
+    ],
+    ids=lambda given: str(getattr(given, "dtype", given)),
+)
+def test_moments_are_filled_in_exactly_or_not_at_all(label: str, gap: Any, fits: bool) -> None:
+    network = fs.Independent().fit(pd.DataFrame({"at": [label, label]})).network_
+    frame = (pl if isinstance(gap, pl.Series) else pd).DataFrame({"at": gap})
+    if fits:
+        filled = network.impute(frame)["at"]
+        assert filled.dtype == gap.dtype
+        assert network.schema.code("at", filled[0]) == 0
+        return
+    with pytest.raises(ValueError, match="column 'at' has type Date") as caught:
+        network.impute(frame)
+    assert f"cannot hold {label!r}" in str(caught.value)
+
+
+def test_objects_are_filled_in_with_objects() -> None:
+    day, later = pd.Timestamp("2020-07-01"), pd.Timestamp("2020-07-02")
+    rows = pd.DataFrame({"day": pd.Categorical([day, day, later])})
+    network = fs.Independent().fit(rows).network_
+    gaps = pd.DataFrame({"day": pd.Series([day, None, later], dtype=object)})
+    assert network.impute(gaps)["day"].to_list() == [day, day, later]
+
+
+def test_a_row_by_position_may_hold_dates() -> None:
+    moments = pd.to_datetime(["2020-07-01", "2020-07-01 12:00:00.000000001"], format="ISO8601")
+    rows = pd.DataFrame({"at": pd.Categorical(moments), "cold": [True, False]})
+    network = fs.DTSL(kappa=0.1, conversion="prune", prior_sd=1.0).fit(rows).network_
+    expected = network.marginals({"at": moments[1]})["cold"]
+    for moment in (moments[1], moments[1].to_datetime64()):
+        np.testing.assert_array_equal(network.marginals([moment, None])["cold"], expected)
+
+
 def test_dates_that_are_no_labels() -> None:
     network = fs.Independent().fit(pd.DataFrame({"size": ["big", "small", "big"]})).network_
     days = pd.DataFrame({"size": pd.to_datetime(["2020-01-01", None])})
@@ -225,6 +270,10 @@ def test_dates_that_are_no_labels() -> None:
         network.impute(days)
     with pytest.raises(ValueError, match="row 0, column 'size': unseen value '2020-01-01'"):
         network.score(days.astype(object))
+    otherwise_spelled = pd.DataFrame({"size": ["2020-01-01T00:00:00"] * 3})
+    network = fs.Independent().fit(otherwise_spelled).network_
+    with pytest.raises(TypeError, match="column 'size' has type Datetime"):
+        network.score(days)
 
 
 def test_intervals_of_pandas_can_be_learned_saved_and_asked_about(tmp_path: Path) -> None:

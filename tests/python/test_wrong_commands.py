@@ -232,6 +232,16 @@ def dependency(folder: Path) -> fs.DependencyNetwork:
         ("learn rows.csv -o new.json --method dn2mn --cpd logistic --kappa 1", "--kappa", "tree"),
         ("learn rows.csv -o new.json --method l1 --gamma 1", "--gamma", "--selection ebic"),
         ("learn rows.csv -o new.json --method dtl1 --gamma 1", "--gamma", "--selection ebic"),
+        (
+            "learn rows.csv -o new.json --method blm --checkpoint-every 1",
+            "--checkpoint-every",
+            "--checkpoint",
+        ),
+        (
+            "learn rows.csv -o new.json --method dtblm --distance hamming --power 2",
+            "--power",
+            "--distance gvdm",
+        ),
         ("learn rows.csv -o new.json --method grafting --penalty l2 --l1 1", "--l1", "--penalty"),
     ],
 )

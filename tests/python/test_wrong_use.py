@@ -435,6 +435,9 @@ def test_validation_rows_go_by_name() -> None:
     for valid in (table, table.to_frame()):
         with pytest.raises(TypeError, match="validation rows go by name"):
             learner().fit(table, valid)
+    for ragged in ([[0], [0, 1]], ([0, 1], [0])):
+        with pytest.raises(TypeError, match="validation rows go by name"):
+            learner().fit(table, ragged)
 
 
 def test_validation_codes_go_by_name() -> None:

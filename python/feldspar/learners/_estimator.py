@@ -75,8 +75,12 @@ def refuse_rows(y: object) -> None:
 
     Classes, a column of them at most, are what scikit-learn's tools put there.
     """
-    shape: Any = np.shape(y) if isinstance(y, list | tuple) else getattr(y, "shape", ())
-    if isinstance(y, Table) or _frames.is_frame(y) or (len(shape) == 2 and shape[1] > 1):
+    if isinstance(y, list | tuple):
+        is_wide = any(isinstance(row, list | tuple) and len(row) > 1 for row in y)
+    else:
+        shape: Any = getattr(y, "shape", ())
+        is_wide = len(shape) == 2 and shape[1] > 1
+    if is_wide or isinstance(y, Table) or _frames.is_frame(y):
         raise TypeError(
             "y: expected nothing, got a table; validation rows go by name: fit(X, X_valid=...)"
         )

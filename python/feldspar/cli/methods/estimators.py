@@ -268,6 +268,8 @@ _NO_REGRESSIONS = Need(_TREES, "--cpd tree", lambda given: given.get("cpd", "tre
 _NEW_WEIGHTS = Need(
     (PRIOR_SD, MAX_ITERATIONS, TOLERANCE), "--relearn", lambda given: "relearn" in given
 )
+_KEPT = Need((_CHECKPOINT_EVERY,), "--checkpoint", lambda given: "checkpoint" in given)
+_GVDM = Need((_POWER,), "--distance gvdm", lambda given: given.get("distance", "gvdm") == "gvdm")
 _L1_PENALTY = Need((L1, _ANNEAL), "--penalty l1", lambda given: given.get("penalty", "l1") == "l1")
 
 
@@ -428,12 +430,14 @@ BLM_METHOD = Method(
     summary="examples, generalised bottom-up",
     options=(_INITIAL, *_BOTTOM_UP, *_TUNED),
     learn=_learn_blm,
+    needs=(_KEPT, _GVDM),
 )
 DTBLM_METHOD = Method(
     name="dtblm",
     summary="features of dtsl, generalised as in blm",
     options=(*_TREES, _CONVERSION, *_BOTTOM_UP, *_TUNED),
     learn=_learn_dtblm,
+    needs=(_KEPT, _GVDM),
 )
 TOPDOWN_METHOD = Method(
     name="topdown",
