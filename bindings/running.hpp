@@ -31,9 +31,10 @@ class InterpreterMonitor : public Monitor {
   }
 
   // Raises what a signal handler or `progress` raised; except, where a partial result is at hand, an
-  // interrupt: the result's status tells of that.
+  // interrupt that the work has seen: the result's status tells of that.
   void raise_pending(bool has_result) {
-    if (error_ && !(has_result && error_->matches(PyExc_KeyboardInterrupt)))
+    const bool is_told = has_result && stopped();
+    if (error_ && !(is_told && error_->matches(PyExc_KeyboardInterrupt)))
       throw *std::exchange(error_, {});
   }
 

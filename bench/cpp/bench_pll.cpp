@@ -14,11 +14,13 @@ namespace {
 
 double plain_entries(const FeatureSet& features, const Dataset& data) {
   const ContextTable table(features);
+  std::vector<double> n_users(table.size(), 0);
+  for (std::size_t t = 0; t < features.n_tests(); ++t) ++n_users[table.of_test(t)];
   std::vector<Word> rows(data.columns().n_words());
   double entries = 0;
   for (ContextId c = 0; c < table.size(); ++c) {
     table.match(features, data.columns(), c, rows);
-    entries += static_cast<double>(count_bits(rows)) * table.n_users(c);
+    entries += static_cast<double>(count_bits(rows)) * n_users[c];
   }
   return entries;
 }

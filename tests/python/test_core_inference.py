@@ -233,6 +233,21 @@ def test_an_interrupt_raises() -> None:
         marginals("junction tree", network, codes, progress=interrupt)
 
 
+@pytest.mark.parametrize("method", sorted(MARGINALS.keys() - {"enumeration"}))
+def test_an_interrupt_at_the_last_report_raises(method: str) -> None:
+    """Nothing of the work is left that could tell of it."""
+    reports: list[tuple[object, ...]] = []
+
+    def interrupt(*report: object) -> None:
+        reports.append(report)
+        raise KeyboardInterrupt
+
+    network = grid(2, 2)
+    with pytest.raises(KeyboardInterrupt):
+        marginals(method, network, unknown(network, 1), progress=interrupt)
+    assert len(reports) == 1
+
+
 @pytest.mark.parametrize("method", ["automatic", "junction_tree", "max_product", "icm"])
 def test_most_probable_states(method: _core.MostProbableMethod) -> None:
     network = grid(3, 3)

@@ -145,9 +145,8 @@ def _largest(errors: Floats, probabilities: Floats) -> float | None:
 
 def _warn_of_rest(status: Status, n_left: int, n_rows: int, where: str) -> None:
     why = "the time limit is over" if status == "time_limit" else "interrupted"
-    warn_user(
-        f"{why}: {n_left} of {n_rows} rows are not finished; see diagnostics.per_row[{where!r}]",
-    )
+    rest = f"{n_left} of {n_rows} rows are not finished; see diagnostics.per_row[{where!r}]"
+    warn_user(f"{why}: {rest if n_left else 'after the last row, all are finished'}")
 
 
 def table_limit(max_table_entries: object) -> float:

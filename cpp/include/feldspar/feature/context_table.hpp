@@ -30,13 +30,10 @@ class ContextTable {
   explicit ContextTable(const FeatureSet& features);
 
   // Number of contexts, the empty one included.
-  std::size_t size() const noexcept { return n_users_.size(); }
+  std::size_t size() const noexcept { return where_.size(); }
 
   // The context that test number t (counted over the whole feature set) leaves behind.
   ContextId of_test(std::size_t t) const noexcept { return of_test_[t]; }
-
-  // In how many (feature, test) places the context occurs.
-  std::uint32_t n_users(ContextId c) const noexcept { return n_users_[c]; }
 
   // rows := the rows of `data` on which the context holds. `features` is the set the table was made
   // of.
@@ -69,10 +66,9 @@ class ContextTable {
 
   std::vector<ContextId> of_test_;
   std::vector<Place> where_;
-  std::vector<std::uint32_t> n_users_;
 };
 
-inline ContextTable::ContextTable(const FeatureSet& features) : where_(1), n_users_(1) {
+inline ContextTable::ContextTable(const FeatureSet& features) : where_(1) {
   of_test_.reserve(features.n_tests());
   std::size_t capacity = 16;
   while (capacity < 2 * features.n_tests()) capacity *= 2;
@@ -95,11 +91,9 @@ inline ContextTable::ContextTable(const FeatureSet& features) : where_(1), n_use
         if (found == kEmptyContext) {
           found = table[place] = static_cast<ContextId>(size());
           where_.push_back({j, i});
-          n_users_.push_back(0);
         }
       }
       of_test_.push_back(found);
-      ++n_users_[found];
     }
   }
 }

@@ -267,13 +267,14 @@ inline GraftingRun::End GraftingRun::fit(const Penalty& penalty, double toleranc
 
 inline void GraftingRun::look_at_inactive() {
   const auto n = static_cast<std::size_t>(weights_.size());
-  looked_at_ = inactive_;
+  std::vector<FeatureId> looked_at = inactive_;
   if (fit_->penalty.l1 > 0)
     for (std::size_t k = 0; k < active_.size(); ++k)
       if (weights_[static_cast<Eigen::Index>(singles_.size() + k)] == 0)
-        looked_at_.push_back(active_[k]);
+        looked_at.push_back(active_[k]);
   chances_ =
-      likelihood_->engine().expectations_of({weights_.data(), n}, pool_, looked_at_, execution_);
+      likelihood_->engine().expectations_of({weights_.data(), n}, pool_, looked_at, execution_);
+  looked_at_ = std::move(looked_at);
 }
 
 inline double GraftingRun::largest_gradient() const {

@@ -88,7 +88,7 @@ inline Candidates find_candidates(const FeatureSet& features, const ContextTable
                                   const Dataset& data, std::size_t n_columns, double min_users,
                                   const Execution& execution) {
   const Schema& schema = features.schema();
-  std::vector<std::uint32_t> n_users(table.size(), 0);  // of the variables that can be wide
+  std::vector<std::uint32_t> n_users(table.size(), 0);  // tests, of variables that can be wide
   for (std::size_t t = 0; t < features.n_tests(); ++t)
     if (can_be_wide(schema, features.tests()[t].variable)) ++n_users[table.of_test(t)];
   Candidates found;
@@ -139,6 +139,7 @@ inline IndexPlan plan_index(const FeatureSet& features, const ContextTable& tabl
   std::size_t n_columns = 0;
   for (Variable v = 0; v < schema.n_variables(); ++v)
     if (detail::can_be_wide(schema, v)) n_columns += schema.cardinality(v) - 1u;
+  if (n_columns == 0) return narrow;
   const double padded = static_cast<double>((n_columns + kLanes - 1) / kLanes * kLanes);
 
   const bool forced = options.wide == PlanOptions::Wide::always;
