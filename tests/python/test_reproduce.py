@@ -606,6 +606,23 @@ def test_every_form_of_plot(tmp_path: Path) -> None:
     assert drawn == set(_run.draw.__globals__["FORMS"])
 
 
+def test_a_learning_curve_has_more_than_one_point(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+
+    class Numbers(Runner):
+        def values(self, unit: Unit) -> dict[str, Any]:
+            assert unit.of is not None
+            if unit.dataset == "nltcs" and "share" in unit.of.settings:
+                raise MissingError("not run")
+            return {"ncmll": -1.0}
+
+    found = papers.catalogue()["lowd2014-figure8"]
+    made = carry_out(found, Numbers(Store(tmp_path)), Options(GIBBS), datasets=["nltcs", "plants"])
+    figure = draw(made)
+    assert figure is not None
+    assert [axis.get_title() for axis in figure.axes] == ["plants"]
+
+
 # ---- the whole ----
 
 

@@ -235,7 +235,10 @@ def _curves(result: ExperimentResult) -> Figure | None:
     measure = result.experiment.measures[0]
     _, columns = _known(result, measure)
     cells = [cell for own in columns.values() for cell in own.values()]
-    names = list(dict.fromkeys(cell.row.dataset for cell in cells))
+    sizes: dict[str, set[float]] = {}
+    for cell in cells:
+        sizes.setdefault(cell.row.dataset, set()).add(cell.row.settings["share"])
+    names = [name for name in sizes if len(sizes[name]) > 1] or list(sizes)  # a point is no curve
     across = min(4, len(names))
     down = math.ceil(len(names) / across)
     figure = Figure(figsize=(3.4 * across, 2.6 * down + 0.6), layout="constrained")
