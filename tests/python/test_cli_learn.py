@@ -144,12 +144,12 @@ def test_learn_refuses_a_bad_output_before_the_work(folder: Path, name: str) -> 
     [
         ("conjunctions", "--min-support", "inf"),
         ("grafting", "--max-table-entries", "inf"),
-        ("blm", "--checkpoint-every", "inf"),
+        ("blm", "--checkpoint-every", "inf", "--checkpoint", "kept"),
     ],
     ids=lambda options: options[0],
 )
 def test_learn_remembers_numbers_without_end(folder: Path, options: tuple[str, ...]) -> None:
-    method, option, _ = options
+    method, option, *_ = options
     run_json("learn", "rain.csv", "--method", *options, "-o", "a.json")
     learner = fs.MarkovNetwork.load("a.json").metadata["learner"]
     assert learner["method"] == method
