@@ -245,22 +245,8 @@ def known_label(value: Label, labels: Container[Label]) -> Label:
     label = plain_label(value)
     if not isinstance(label, str) or label in labels:
         return label
-    date = other_spelling(label)
+    date = _other_spelling(label)
     return date if date in labels else label
-
-
-def other_spelling(text: str) -> str:
-    """Return a date with its midnight, and a midnight as the date alone.
-
-    pandas writes one or the other, depending on the rest of the column.
-
-    Examples
-    --------
-    >>> other_spelling("2020-07-01"), other_spelling("2020-07-01 00:00:00")
-    ('2020-07-01 00:00:00', '2020-07-01')
-    """
-    date = text.removesuffix(_MIDNIGHT)
-    return text + _MIDNIGHT if date == text else date
 
 
 def listing(items: Sequence[object]) -> str:
@@ -276,6 +262,15 @@ def listing(items: Sequence[object]) -> str:
     if len(items) > _LISTED:
         return f"{', '.join(map(str, items[: _LISTED - 1]))}, ..., {items[-1]}"
     return ", ".join(map(str, items))
+
+
+def _other_spelling(text: str) -> str:
+    """Return a date with its midnight, and a midnight as the date alone.
+
+    pandas writes one or the other, depending on the rest of the column.
+    """
+    date = text.removesuffix(_MIDNIGHT)
+    return text + _MIDNIGHT if date == text else date
 
 
 def _python_date(moment: np.datetime64) -> Label:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from feldspar._caution import warn_user
 from feldspar.io.files import Source, open_text, source_name
-from feldspar.schema import Label, Labels, Schema, listing, other_spelling, spellings
+from feldspar.schema import Label, Labels, Schema, known_label, listing, spellings
 from feldspar.table import Table
 
 Header: TypeAlias = bool | Literal["auto"]
@@ -422,11 +422,11 @@ def _codes_of_texts(labels: Labels, texts: set[str]) -> dict[str, int]:
     codes = {text: code for code, label in enumerate(labels) for text in spellings(label)}
     numbers = {label: code for code, label in enumerate(labels) if type(label) in (int, float)}
     for text in texts - codes.keys():
-        number, date = _number(text), other_spelling(text)
+        number, known = _number(text), known_label(text, codes)
         if number in numbers:
             codes[text] = numbers[number]
-        elif date in codes:
-            codes[text] = codes[date]
+        elif known in codes:
+            codes[text] = codes[known]
     return codes
 
 

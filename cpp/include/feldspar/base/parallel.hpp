@@ -90,7 +90,8 @@ void parallel_for(std::size_t n, const Execution& execution, Task&& task) {
   std::atomic<std::size_t> next{0};
   auto take_tasks = [&](bool caller) {
     detail::in_parallel_loop = true;
-    // Unless stopped, every task that was taken is run, so that of those that fail the lowest is among them.
+    // Unless stopped, every task that was taken is run, so that of those that fail the lowest is
+    // among them.
     while (!first.failed()) {
       const std::size_t i = next++;
       if (i >= n) break;

@@ -5,10 +5,10 @@
 //   (forest_maximum.hpp); else max-product belief propagation, the best value of each variable, then
 //   climbing, of which nothing is proven.
 // - icm: iterated conditional modes from several starts. One variable at a time is set to its best
-//   value, the others given, until none can be improved, or improving shows no gain for many sweeps:
-//   weights may be so far apart that sums round others away. Counters of failed tests make a step cost
-//   O(features of the variable). The first start takes each variable's own potential, the others
-//   are random, seeded.
+//   value, the others given, until none can be improved, or improving shows no gain for many
+//   sweeps: weights may be so far apart that sums round others away. Counters of failed tests make
+//   a step cost O(features of the variable). The first start takes each variable's own potential,
+//   the others are random, seeded.
 // - automatic: exact where the tree is narrow enough, else the better of max_product and icm.
 // The result says for each row which it was, the log-potential of its state, and whether that is
 // proven to be the highest. Rows run in parallel.
