@@ -13,6 +13,7 @@ import pytest
 
 import feldspar as fs
 from feldspar import _core
+from feldspar.inference.methods import _sampled
 
 CARDINALITIES = (2, 3, 2)
 FEATURES = [[(0, 1)], [(0, 1), (1, 2)], [(1, {0, 1}), (2, 1)], [(0, 0), (1, 1), (2, 0)]]
@@ -182,6 +183,19 @@ def test_interruption_keeps_what_the_only_row_has() -> None:
     assert result.is_done.tolist() == [0]
     assert result.n_samples[0] > 0
     assert np.all(np.isfinite(result.probabilities))
+
+
+def test_an_interrupt_after_the_last_row_is_told() -> None:
+    def interrupt(stage: str, done: float, total: float, value: float) -> None:
+        if done == total:
+            raise KeyboardInterrupt
+
+    options = _core.GibbsOptions()
+    result = _core.gibbs_marginals(network()._core, ROWS, None, options, 1, interrupt)
+    assert result.is_done.all()
+    assert result.status == "interrupted"
+    with pytest.warns(UserWarning, match="interrupted: after the last row, all are finished"):
+        _sampled("gibbs", result)
 
 
 @pytest.mark.parametrize("work", [long_sample, long_annealing])
